@@ -2,6 +2,28 @@
 //!
 //! A backup is taken by the running server, which is asked through its gRPC service. A restore and a
 //! verification work on directories; a directory that a server uses is verified by that server.
+//!
+//! ```text
+//! $ inlay backup /backups/28
+//! backup of 21 files, 1956789 bytes, in /backups/28: everything up to record 115 (17 linked, 0 from the earlier backup, 4 copied)
+//! $ inlay restore /backups/28 --data-dir ./data
+//! restored 21 files, everything up to record 115
+//! 15 segments with 64541 rows, 2 id runs with 64540 ids, 1 checkpoints, 0 log records
+//! everything is as it was written
+//! $ inlay health
+//! ready
+//! ```
+//!
+//! Results go to standard output, errors to standard error with exit code 1. Of a backup with one damaged byte:
+//!
+//! ```text
+//! $ inlay verify /backups/28
+//! 15 segments with 64541 rows, 2 id runs with 64540 ids, 1 checkpoints, 0 log records
+//! 21 files of the backup's list
+//! seg/2026-11-26/01a21f84-d9c8-70ca-a973-34fb2ae803f9.seg: differs from the backup's list
+//! seg/2026-11-26/01a21f84-d9c8-70ca-a973-34fb2ae803f9.seg: offset 64: checksum mismatch in section 1
+//! Error: 2 problems
+//! ```
 
 use std::{
     io::{self, Write},
@@ -21,6 +43,7 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
+// The doc comments of these structs and of their fields are the help that `inlay backup --help` prints.
 /// Where the running server is.
 #[derive(Debug, Clone, Args)]
 pub struct Server {
@@ -82,6 +105,8 @@ const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
 /// Asks the running server whether it is ready: for supervisors of containers, which see the exit code.
 ///
 /// Errors: when no server answers within 5 s, or one that is not ready.
+/// `inlay health --http-addr 127.0.0.1:1` fails with `no server answers at http://127.0.0.1:1/readyz`. Where the store cannot
+/// write, the error has the status 503 and the body of the answer.
 pub async fn health(command: &Health) -> anyhow::Result<()> {
     let scheme = if command.tls_cert.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}/readyz", command.http_addr);
@@ -100,7 +125,12 @@ pub async fn health(command: &Health) -> anyhow::Result<()> {
     say("ready")
 }
 
-/// Asks the running server for a backup and says how far it is.
+/// Asks the running server for a backup and reports its progress: a line such as `300 of 4120 files` for each hundred files.
+///
+/// Both paths become absolute first, since the server resolves them on its machine, not in this working directory.
+///
+/// Errors: no server at the gRPC address; a directory that is not empty (`directory /backups/28 is not empty`); a `since` that
+/// is no backup; a stream that ends before its last message, which has `done`.
 pub async fn backup(command: &Backup) -> anyhow::Result<()> {
     let since = command.since.as_deref().map(std::path::absolute).transpose()?;
     let directory = std::path::absolute(&command.directory)?;
@@ -138,7 +168,10 @@ pub async fn backup(command: &Backup) -> anyhow::Result<()> {
     ))
 }
 
-/// Copies a backup into an empty data directory and verifies it.
+/// Copies a backup into an empty data directory and verifies the copy.
+///
+/// Errors: a directory without the list `BACKUP` (`BACKUP does not exist: this is not a backup, or one that did not finish`), a
+/// target that is not empty, and whatever [`verify()`] finds.
 pub fn restore(command: &Restore) -> anyhow::Result<()> {
     let (from, to) = (&command.directory, &command.data_dir);
     let target = OsVfs::new(to).with_context(|| format!("cannot use {}", to.display()))?;
@@ -148,7 +181,12 @@ pub fn restore(command: &Restore) -> anyhow::Result<()> {
     verify_directory(to)
 }
 
-/// Checks a backup or a data directory. Fails when anything is wrong.
+/// Checks a backup or a data directory: every checksum and every reference.
+///
+/// A directory with the file `BACKUP` is a backup and is read here, as is a data directory that no server has locked. Otherwise the
+/// server that has the lock verifies its own directory, since its files change meanwhile.
+///
+/// Errors: any problem found, after one line for each of them.
 pub async fn verify(command: &Verify) -> anyhow::Result<()> {
     let directory = command.directory.as_deref().unwrap_or(&command.data_dir);
     let is_backup = directory.join("BACKUP").exists();
@@ -176,6 +214,8 @@ pub async fn verify(command: &Verify) -> anyhow::Result<()> {
 }
 
 /// Whether a server has the lock of a data directory.
+/// Taking the lock succeeds with nothing where another process has it. A missing lock file is no data directory in use, and must
+/// not be created by asking.
 fn is_in_use(directory: &Path) -> bool {
     directory.join("LOCK").exists()
         && OsVfs::existing(directory).lock("LOCK").is_ok_and(|lock| lock.is_none())
@@ -187,6 +227,7 @@ fn verify_directory(directory: &Path) -> anyhow::Result<()> {
     conclude(&inspection.verify(&mut |_| ()))
 }
 
+/// Prints a report: sizes, notes, then one line for each problem. An error when there is a problem, for the exit code.
 fn conclude(report: &VerifyReport) -> anyhow::Result<()> {
     say(&format!(
         "{} segments with {} rows, {} id runs with {} ids, {} checkpoints, {} log records",
@@ -218,7 +259,7 @@ fn conclude(report: &VerifyReport) -> anyhow::Result<()> {
     }
 }
 
-/// A connection, and what every request carries.
+/// A connection to the gRPC service, and the header that every request of it carries: `authorization: Bearer <token>`.
 struct Connection {
     client: InlayClient<Channel>,
     authorization: Option<MetadataValue<Ascii>>,
@@ -234,6 +275,9 @@ impl Connection {
     }
 }
 
+/// Connects to the gRPC service, without TLS: its address is a loopback address, or lies in a network of the operator.
+///
+/// Errors: nobody listens there; a token that has characters which no header may have.
 async fn connect(server: &Server) -> anyhow::Result<Connection> {
     let address = format!("http://{}", server.grpc_addr);
     let channel = Endpoint::from_shared(address)?.connect().await.with_context(|| {
@@ -247,11 +291,12 @@ async fn connect(server: &Server) -> anyhow::Result<Connection> {
     Ok(Connection { client: InlayClient::new(channel), authorization })
 }
 
-/// A status as a sentence.
+/// The message of a gRPC status as an error; the code says nothing that the message does not.
 fn refused(status: tonic::Status) -> anyhow::Error {
     anyhow::anyhow!("{}", status.message())
 }
 
+/// Prints one line. An error where standard output is closed, such as by `inlay verify | head -1`.
 fn say(line: &str) -> anyhow::Result<()> {
     writeln!(io::stdout().lock(), "{line}").context("cannot write to the terminal")
 }

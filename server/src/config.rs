@@ -1,12 +1,25 @@
 //! Settings: a flag, else the environment variable, else the default.
 //!
-//! An unknown `INLAY_*` variable is an error: a setting that is misspelt must not be ignored.
+//! An unknown `INLAY_*` variable is an error: a setting that is misspelt must not be ignored. Values are parsed here, once, into
+//! types that cannot be wrong, so that a mistake stops the start and names its flag:
+//!
+//! ```text
+//! $ INLAY_DATADIR=/srv/inlay inlay serve
+//! Error: INLAY_DATADIR is set but means nothing; `inlay serve --help` lists the settings
+//! $ inlay serve --rate-limits queries=1
+//! error: invalid value 'queries=1' for '--rate-limits <RATE_LIMITS>': there is no rate limit "queries"
+//! $ inlay serve --webhook-allow 10.0.0.0
+//! error: invalid value '10.0.0.0' for '--webhook-allow <WEBHOOK_ALLOW>': "10.0.0.0" is not a network such as 10.0.0.0/8
+//! $ INLAY_BILLING_PRICES=free=pri_1 inlay serve
+//! error: invalid value 'free=pri_1' for '--billing-prices <BILLING_PRICES>': "free=pri_1" is not a plan that is sold (growth, scale) and its price
+//! ```
 
 use std::{collections::BTreeMap, ffi::OsStr, net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Command};
 use ipnet::IpNet;
 
+// The doc comments of both structs and of their fields are the help that `inlay serve --help` prints.
 /// Everything that `inlay serve` can be told.
 #[derive(Debug, Clone, Args)]
 pub struct Config {
@@ -113,7 +126,7 @@ pub struct BillingConfig {
 }
 
 impl BillingConfig {
-    /// Whether something can be bought.
+    /// Whether plans can be bought: API key, client token and at least one price are set. Without any of them, billing answers 503.
     pub fn is_configured(&self) -> bool {
         self.billing_api_key.is_some()
             && self.billing_client_token.is_some()
@@ -121,10 +134,11 @@ impl BillingConfig {
     }
 }
 
-/// Networks; none where nothing is named.
+/// Networks of `--trusted-proxies` and `--webhook-allow`: `10.0.0.0/8, fd00::/8` are two; an empty text is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Networks(pub Vec<IpNet>);
 
+/// Errors: a part that is no network in CIDR notation. An address without a prefix length is none.
 fn parse_networks(text: &str) -> Result<Networks, String> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let network = |part: &str| {
@@ -133,7 +147,7 @@ fn parse_networks(text: &str) -> Result<Networks, String> {
     parts.map(network).collect::<Result<_, _>>().map(Networks)
 }
 
-/// Seconds to wait before each attempt.
+/// Seconds to wait before each attempt, the first included: `0,30,120` are three attempts, at once, after 30 s, and 120 s later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waits(pub Vec<u64>);
 
@@ -143,6 +157,7 @@ impl Default for Waits {
     }
 }
 
+/// Errors: no number, more than a day (86,400 s), more than ten attempts. An empty text is no number.
 fn parse_waits(text: &str) -> Result<Waits, String> {
     let wait = |part: &str| {
         let seconds = part.trim().parse().ok().filter(|seconds| *seconds <= 86_400);
@@ -155,10 +170,11 @@ fn parse_waits(text: &str) -> Result<Waits, String> {
     Ok(Waits(waits))
 }
 
-/// Price ids by the plan that they buy.
+/// Pairs of a plan and the price id that buys it at the provider: `growth=pri_1,scale=pri_2`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prices(pub Vec<(String, String)>);
 
+/// Errors: a part without `=`, an empty price, and plans that nobody can buy (`free`, `self_hosted`).
 fn parse_prices(text: &str) -> Result<Prices, String> {
     let mut prices = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -175,19 +191,21 @@ fn parse_prices(text: &str) -> Result<Prices, String> {
 }
 
 impl Config {
-    /// Plan of a new organisation.
+    /// Plan of a new organisation: the configured one, else `free` where plans can be bought, else `self_hosted`, which has no limits.
     pub fn plan_of_new_orgs(&self) -> &str {
         let sold = if self.billing.is_configured() { "free" } else { "self_hosted" };
         self.default_plan.as_deref().unwrap_or(sold)
     }
 }
 
-/// Requests a second, or a quarter of an hour for the last two, by kind.
+/// Tokens of a bucket by the name of its rate limit: per second, but per quarter of an hour for `login` and `register`.
+///
+/// `--rate-limits query=1000,login=100` changes two of them; the others keep their defaults from the table below.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RateLimits(pub BTreeMap<String, u32>);
 
 impl RateLimits {
-    /// The limit with this name: what was set, or the default.
+    /// The limit with this name: the configured one, or the default. 1 for a name that the table does not have.
     pub fn of(&self, name: &str) -> u32 {
         let default =
             || RATE_LIMITS.iter().find(|(known, _)| *known == name).map(|(_, limit)| *limit);
@@ -195,6 +213,7 @@ impl RateLimits {
     }
 }
 
+/// Names and defaults. `README.md` has the same table, with the key by which each is counted.
 const RATE_LIMITS: [(&str, u32); 7] = [
     ("ingest", 1_000),
     ("query", 200),
@@ -205,11 +224,15 @@ const RATE_LIMITS: [(&str, u32); 7] = [
     ("register", 20),
 ];
 
+/// Errors: no number, or more than 16: each idle worker is a process.
 fn parse_idle_workers(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| *count <= 16);
     count.ok_or_else(|| "it is a number up to 16".to_owned())
 }
 
+/// The defaults with the changes of a text.
+///
+/// Errors: a part without `=`, a name that is not in the table, a limit that is no number or 0.
 fn parse_rate_limits(text: &str) -> Result<RateLimits, String> {
     let mut limits: BTreeMap<String, u32> =
         RATE_LIMITS.iter().map(|(name, limit)| ((*name).to_owned(), *limit)).collect();
@@ -230,6 +253,9 @@ fn parse_rate_limits(text: &str) -> Result<RateLimits, String> {
 }
 
 /// The first `INLAY_*` variable among `names` that means nothing to a program's commands.
+///
+/// `program` is the whole command line, so that a variable of any command counts as known: `INLAY_API_KEY` belongs to `import`, and
+/// may be set while `serve` runs. `INLAY_DATADIR` is returned, since no flag names it; `PATH` never is.
 pub fn unknown_variable(
     program: &Command,
     mut names: impl Iterator<Item = String>,

@@ -1,13 +1,23 @@
 //! The one table of error codes: name, HTTP status, gRPC status.
 //!
 //! Everything that can go wrong in a request ends as an [`ApiError`]. Only this file knows status
-//! numbers.
+//! numbers. On the wire, `ApiError::field(Code::OutOfRange, "limit", "limit must be between 1 and 1000")` is
+//!
+//! ```text
+//! HTTP/1.1 400 Bad Request
+//!
+//! {"error": "limit must be between 1 and 1000", "code": "out_of_range", "field": "limit", "request_id": "01a21f84-f458-…",
+//!  "details": [{"field": "limit", "code": "out_of_range", "message": "limit must be between 1 and 1000"}]}
+//! ```
+//!
+//! and over gRPC the status `OUT_OF_RANGE` with the same message. Clients decide by `code`; the text may change.
 
 use inlay_engine::Limit;
 
-/// Result of everything that a request can ask for.
+/// Result of everything that a request can ask for; another error type only where a parser has its own.
 pub type Result<T, E = ApiError> = std::result::Result<T, E>;
 
+/// Makes the enum and its three columns of one table, so that no code can lack a status.
 macro_rules! codes {
     ($($variant:ident $name:literal $status:literal $grpc:ident;)*) => {
         /// What went wrong, by the name that clients see.
@@ -39,43 +49,66 @@ macro_rules! codes {
 }
 
 codes! {
+    // 400: the request as it was sent is wrong, and sending it again does not help.
+    // No JSON, no object, or nested deeper than 32 levels: "the body must be a JSON object".
     InvalidJson "invalid_json" 400 InvalidArgument;
+    // A field of the wrong type or form: "id is not a UUID", "name must not be empty".
     InvalidField "invalid_field" 400 InvalidArgument;
+    // "tenant_id is required"
     MissingField "missing_field" 400 InvalidArgument;
+    // "title is not a field of this request": a misspelt field must not be ignored.
     UnknownField "unknown_field" 400 InvalidArgument;
+    // "scope must be one of admin, ingest"
     UnknownValue "unknown_value" 400 InvalidArgument;
     OutOfRange "out_of_range" 400 OutOfRange;
+    // More events in one request than it may have.
     TooManyEvents "too_many_events" 400 InvalidArgument;
+    // Comes with `line`, `column` and `hint` where they are known: "syntax: Expected: an SQL statement, found: GIVE".
     InvalidSql "invalid_sql" 400 InvalidArgument;
+    // One query needed more time, or more memory, than a query may have: a shorter window or fewer groups help.
     QueryTimeout "query_timeout" 400 DeadlineExceeded;
     QueryTooLarge "query_too_large" 400 ResourceExhausted;
+    // 401: credentials are missing or no longer valid. A client logs in again, or mints a new token.
     Unauthenticated "unauthenticated" 401 Unauthenticated;
     SessionExpired "session_expired" 401 Unauthenticated;
+    // Of embed tokens and invites: the time is over; or (revoked) the token was withdrawn or, as an invite, used before.
     TokenExpired "token_expired" 401 Unauthenticated;
     TokenRevoked "token_revoked" 401 Unauthenticated;
+    // 402: a limit of the plan. The error has a `PlanLimit`.
     PublishedDashboardsLimit "published_dashboards_limit" 402 ResourceExhausted;
     ApiKeysLimit "api_keys_limit" 402 ResourceExhausted;
     AdvancedEmbedPermissions "advanced_embed_permissions" 402 ResourceExhausted;
     MonthlyEventsLimit "monthly_events_limit" 402 ResourceExhausted;
+    // 403: the credentials are valid and may not do this, by the scope of an API key or the role of a member.
     ForbiddenScope "forbidden_scope" 403 PermissionDenied;
     ForbiddenRole "forbidden_role" 403 PermissionDenied;
+    // A change with the session cookie from a page of another site.
     ForbiddenOrigin "forbidden_origin" 403 PermissionDenied;
+    // An embed token whose permissions exclude the request: "this session does not allow the period 90d".
     EmbedPermission "embed_permission" 403 PermissionDenied;
+    // 404 also for objects of other organisations, whose existence is not disclosed.
     NotFound "not_found" 404 NotFound;
     MethodNotAllowed "method_not_allowed" 405 Unimplemented;
+    // 409: the state forbids it: an older version in `If-Match`, the last owner, an idempotency key of another request.
     Conflict "conflict" 409 Aborted;
     DuplicateEmail "duplicate_email" 409 AlreadyExists;
     InvitePending "invite_pending" 409 AlreadyExists;
+    // The dashboard of an embed session exists, and was never published or is no longer.
     NotPublished "not_published" 409 FailedPrecondition;
     PayloadTooLarge "payload_too_large" 413 ResourceExhausted;
     UnsupportedMediaType "unsupported_media_type" 415 InvalidArgument;
+    // 429 and 503: send it again later, after `Retry-After` seconds.
     RateLimited "rate_limited" 429 ResourceExhausted;
+    // 500: the message says nothing of the cause, which the log has under the request id.
     Internal "internal" 500 Internal;
     Overloaded "overloaded" 503 Unavailable;
+    // 503 without an error in the log: such a server works as it was configured.
     BillingNotConfigured "billing_not_configured" 503 FailedPrecondition;
 }
 
 /// A plan limit that was reached: the part that 402 adds to an error.
+///
+/// For a second published dashboard on the plan `free`: `"plan": "free", "upgrade_to": "growth", "limit": 1, "used": 1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLimit {
     /// Name of the current plan, such as `growth`.
@@ -89,6 +122,8 @@ pub struct PlanLimit {
 }
 
 /// Position of the fault in a SQL statement, and a hint.
+///
+/// For `SELECT tenant FROM events`: line 1, column 8, and "did you mean tenant_id? there are: event_id, event_name, …".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
     /// Line and column, from 1.
@@ -97,7 +132,7 @@ pub struct Advice {
     pub hint: Option<String>,
 }
 
-/// Details of errors of one kind only.
+/// Details of errors of one kind only. Boxed in [`ApiError`]: most errors have none, and every result carries the room for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum More {
     /// The limit behind a 402.
@@ -106,7 +141,9 @@ pub enum More {
     Statement(Advice),
 }
 
-/// One of several faults of a request.
+/// One of several faults of a request, an entry of `details`.
+///
+/// For a registration with an empty name: `name`, `invalid_field`, "name must not be empty".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Path of the faulty field, such as `widgets[0].title`; empty for the whole request.
@@ -157,6 +194,8 @@ impl ApiError {
     }
 
     /// A value that is none of a list; the message has the list.
+    ///
+    /// `unknown_value("period", "2d", ["1h", "24h"])` reads `period must be one of 1h, 24h, not "2d"`.
     pub fn unknown_value(
         field: &str,
         value: &str,
@@ -168,6 +207,7 @@ impl ApiError {
     }
 
     /// An error of several fields: the first speaks for it, and all are listed.
+    /// A single fault leaves `faults` empty: the error itself has its field, code and message.
     pub fn of_faults(faults: Vec<Fault>) -> Self {
         let Some(first) = faults.first().cloned() else {
             return Self::internal("a request was refused without a fault");
@@ -177,7 +217,7 @@ impl ApiError {
         Self { field, faults, ..Self::new(first.code, first.message) }
     }
 
-    /// An object that does not exist or belongs to another organisation: the answer is the same.
+    /// An object that does not exist or belongs to another organisation, with the same answer: `not_found("alert")` reads "alert not found".
     pub fn not_found(what: &str) -> Self {
         Self::new(Code::NotFound, format!("{what} not found"))
     }
@@ -188,7 +228,7 @@ impl ApiError {
         Self { cause: Some(cause.into()), ..Self::new(Code::Internal, message) }
     }
 
-    /// Seconds after which a retry makes sense, where it does.
+    /// Seconds for the header `Retry-After`: those of the error, or 1 for 429 and overload; `None` where a retry cannot help.
     pub fn retry_after_seconds(&self) -> Option<u64> {
         let is_soon = matches!(self.code, Code::RateLimited | Code::Overloaded);
         self.retry_after.or(is_soon.then_some(1)).map(u64::from)
@@ -196,6 +236,13 @@ impl ApiError {
 }
 
 /// Collects the faults of a request, so that one answer lists them all.
+///
+/// ```text
+/// let mut faults = Faults::default();
+/// let name = faults.take(text::name("name", &body.name));      None, and a fault more
+/// let email = faults.take(text::email("email", &body.email));  Some("ada@acme.example")
+/// faults.end()?;                                               400 with one entry
+/// ```
 #[derive(Default)]
 pub struct Faults(Vec<ApiError>);
 
@@ -215,7 +262,8 @@ impl Faults {
         if self.0.is_empty() { Ok(()) } else { Err(self.error()) }
     }
 
-    /// All faults as one error. An error of another status than 400 is returned alone.
+    /// All faults as one error: the first speaks for it. An error of another status than 400 is returned alone: where the dashboard does
+    /// not exist, the answer is 404, whatever else is wrong with the body.
     pub fn error(self) -> ApiError {
         let alone = self.0.iter().position(|error| error.code.status() != 400);
         let mut errors = self.0;
@@ -234,6 +282,14 @@ impl Faults {
     }
 }
 
+// Kind of the engine     code on the wire
+// Invalid                invalid_field, with the field that the engine names
+// Limit QueryMemory      query_too_large: this query needs more than one query may have
+// Limit QueryTime        query_timeout
+// Limit QueriesMemory    overloaded: all queries together need more than there is
+// Limit, any other       overloaded: writes wait for the disk or for background work
+// Closed                 overloaded: the store was closed by a failed write
+// Corrupt, Io            internal
 impl From<inlay_engine::Error> for ApiError {
     fn from(error: inlay_engine::Error) -> Self {
         use inlay_engine::Error;

@@ -3,6 +3,17 @@
 //! The groups of modules below are floors: a module uses those of the groups above it, never of
 //! its own group or below. `app` is the product as ordinary functions; `http` and `grpc` are how it
 //! is spoken; `serve` puts them together.
+//!
+//! `POST /v1/dashboards/{id}/publish` comes down through these floors:
+//!
+//! ```text
+//! serve   accepts the connection and hands the request to the router
+//! http    middleware: request id, caller, rate limit; then v1/dashboards.rs: publish
+//! app     dashboards/drafts.rs: publish_dashboard checks the plan, changes the record, writes the audit row, in one transaction
+//! store   o/<org>/dashboard/<id> as JSON in the engine's keyspace
+//! ```
+//!
+//! The binary is another crate, `server/inlay`, which parses the command line and calls the functions that are exported here.
 
 mod error;
 

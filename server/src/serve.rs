@@ -1,4 +1,22 @@
 //! Putting the server together, and taking it down without losing anything.
+//!
+//! A start opens the store, then both listeners, then begins the background jobs; the first step that fails ends it:
+//!
+//! ```text
+//! INFO inlay_server::serve: store is open segments=0 memtable_rows=0 lsn=0 memory_mib=1024
+//! Error: cannot listen on 127.0.0.1:8080
+//! Error: cannot open the data directory data: data directory: is in use by another process
+//! Error: the gRPC address 0.0.0.0:9999 is not a loopback address, and gRPC is internal: it needs a token (INLAY_GRPC_TOKEN)
+//! ```
+//!
+//! A stop, by time:
+//!
+//! ```text
+//!  0 s   both listeners close; connections without a request end; jobs end after the step that they are at
+//! 20 s   HTTP requests that still run are given up, and the log says so
+//! 25 s   a task that has not ended is cut off; the next one is waited for
+//! then   the counters that were not written yet are written, the store writes its memory to segments and closes
+//! ```
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -41,10 +59,12 @@ use crate::{
 /// Connections at once, at most.
 const CONNECTIONS_MAX: u64 = 10_000;
 /// Descriptors that connections leave to the store, or half of them where there are few.
+/// Segments, the log, and workers of SQL need descriptors, too.
 const DESCRIPTORS_KEPT: u64 = 256;
 /// Connections of tools at once, at most, within a quarter of what is kept.
 pub const GRPC_CONNECTIONS_MAX: usize = 32;
 /// A connection of tools over which nothing comes is asked so often whether somebody is there.
+/// A tool that vanished without closing its connection would keep one of few permits.
 const GRPC_ALIVE_EVERY: Duration = Duration::from_secs(20);
 /// Clients that wait to be accepted, at most.
 const WAITING_MAX: u32 = 1_024;
@@ -54,12 +74,12 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of a request's head, at most.
 const HEADER_BYTES_MAX: usize = 64 << 10;
-/// Bytes of one gRPC message, at most.
+/// Bytes of one gRPC message, at most: of a stream of events, which tools cut into messages as they like.
 const GRPC_BYTES_MAX: usize = 32 << 20;
 /// Requests that run when the server stops get this long to finish.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A running server.
+/// A running server. Dropped, its tasks end, but nobody waits for them or closes the store: call [`Running::stop`].
 pub struct Running {
     /// Where REST is served.
     pub http_addr: SocketAddr,
@@ -72,14 +92,15 @@ pub struct Running {
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// Opens the data directory and serves it.
+/// Opens the data directory and serves it. Returns when both addresses accept connections.
 ///
-/// Errors: a data directory that is in use, damaged or of a newer format; addresses that are taken.
+/// Errors: a data directory that is in use, damaged or of a newer format; addresses that are taken; a certificate that cannot be read;
+/// a gRPC address that others can reach, without a token.
 pub async fn serve(config: Config) -> anyhow::Result<Running> {
     serve_with(config, Arc::new(SystemClock), Arc::new(SystemRng)).await
 }
 
-/// As [`serve`], with time and chance of the caller's choice.
+/// As [`serve`], with a clock and random numbers of the caller: tests start a server on 20 November 2026 and move its time.
 pub async fn serve_with(
     config: Config,
     clock: Arc<dyn Clock>,
@@ -101,6 +122,7 @@ pub async fn serve_with(
     let engine = tokio::task::spawn_blocking(move || Engine::open_directory(&directory, options))
         .await?
         .with_context(|| format!("cannot open the data directory {}", config.data_dir.display()))?;
+    // Opening has replayed the log: the rows in memory are those that no segment holds yet.
     let stats = engine.stats();
     info!(
         segments = stats.segments,
@@ -110,6 +132,7 @@ pub async fn serve_with(
         "store is open"
     );
 
+    // The store comes first: a server that listens and cannot answer would be found by a load balancer.
     let listener = listen(config.http_addr)
         .with_context(|| format!("cannot listen on {}", config.http_addr))?;
     let grpc_listener = listen(config.grpc_addr)
@@ -134,6 +157,7 @@ pub async fn serve_with(
     let settings = Arc::new(settings);
     let engine = Arc::new(engine);
     let app = App::new(engine, clock, rng, settings);
+    // Before the listeners are served, so that the first visitor finds the dashboard.
     if config.demo {
         let seeding = app.clone();
         tokio::task::spawn_blocking(move || seeding.seed_demo())
@@ -148,6 +172,7 @@ pub async fn serve_with(
     let program = config.sql_program.clone().unwrap_or_else(|| "/proc/self/exe".into());
     let workers = Arc::new(WorkerPool::new(program, config.sql_idle_workers, total));
     let prepared = Arc::clone(&workers);
+    // Nobody waits for it: a statement that comes earlier starts its worker itself.
     drop(tokio::task::spawn_blocking(move || prepared.refill()));
     let http = Http::new(app.clone(), &shares, Arc::clone(&throttle), dispatcher.clone(), workers);
     let (connections, tools) = connections_max(raise_descriptors());
@@ -179,6 +204,9 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 }
 
 /// What makes a connection HTTPS, when a certificate is configured.
+/// HTTP/2 is offered first.
+///
+/// Errors: files that cannot be read, a key that does not belong to the certificate.
 fn tls_acceptor(config: &Config) -> anyhow::Result<Option<TlsAcceptor>> {
     let (Some(cert), Some(key)) = (&config.tls_cert, &config.tls_key) else { return Ok(None) };
     let chain = CertificateDer::pem_file_iter(cert)
@@ -196,6 +224,7 @@ fn tls_acceptor(config: &Config) -> anyhow::Result<Option<TlsAcceptor>> {
     Ok(Some(TlsAcceptor::from(Arc::new(server))))
 }
 
+/// Settings of the app, which does not know how they were given.
 fn billing_settings(config: &BillingConfig) -> BillingSettings {
     BillingSettings {
         api_url: config.billing_api_url.clone(),
@@ -208,7 +237,7 @@ fn billing_settings(config: &BillingConfig) -> BillingSettings {
     }
 }
 
-/// The ways out. Mails without a server become files, in a folder that only we read.
+/// The sender of webhooks and mails. Mails without a server become files, in a folder that only we read.
 fn dispatcher_of(config: &Config, rules: &WebhookRules) -> anyhow::Result<Dispatcher> {
     let poster = Poster::new(rules).context("cannot make a client for webhooks")?;
     let outbox = config.data_dir.join("outbox");
@@ -220,12 +249,13 @@ fn dispatcher_of(config: &Config, rules: &WebhookRules) -> anyhow::Result<Dispat
     Ok(Dispatcher { poster, mailer })
 }
 
+/// Makes a folder with mode 0700, where it does not exist: mails hold links that log somebody in.
 fn make_folder(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Forgets full buckets from time to time: callers come and go.
+/// Forgets full buckets once a minute: callers come and go, and a full bucket is as good as a new one.
 async fn forget_full(throttle: Arc<Throttle>, mut stopped: watch::Receiver<bool>) {
     loop {
         tokio::select! {
@@ -240,7 +270,7 @@ fn read_text(path: &Path) -> Option<String> {
 }
 
 impl Running {
-    /// An address of the demo's dashboard, when the server runs with it.
+    /// The address of a fresh embed session of the demo; `None` when the server runs without the demo.
     pub fn demo_url(&self) -> Option<String> {
         self.app.demo_session(None).ok().map(|(minted, ..)| minted.url)
     }
@@ -256,6 +286,8 @@ impl Running {
     }
 
     /// Lets running requests finish, writes everything to segments, and closes.
+    ///
+    /// Errors: a store that cannot be closed. Everything that was acknowledged is in the log nevertheless, and the next start finds it.
     pub async fn stop(self) -> anyhow::Result<()> {
         let _ = self.stop.send(true);
         for mut task in self.tasks {
@@ -294,12 +326,17 @@ fn raise_descriptors() -> u64 {
 
 /// HTTP connections and those of tools at once, at most: a flood of them must not keep the log from growing, or
 /// segments from being merged.
+///
+/// With a limit of 1,024 descriptors 768 and 32; with 64, half of them and 8; with enough, 10,000 and 32.
 fn connections_max(descriptors: u64) -> (usize, usize) {
     let kept = DESCRIPTORS_KEPT.min(descriptors.div_ceil(2));
     let http = (descriptors - kept).clamp(1, CONNECTIONS_MAX) as usize;
     (http, (kept / 4).clamp(1, GRPC_CONNECTIONS_MAX as u64) as usize)
 }
 
+/// Accepts HTTP connections until the server stops, then waits for the requests that run.
+///
+/// A permit is taken before a connection is accepted, so that further clients wait in the queue of the kernel, where they cost nothing.
 async fn serve_http(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -337,6 +374,15 @@ async fn serve_http(
     }
 }
 
+/// Serves one connection on a task of its own; its permit is free again when it ends.
+///
+/// ```text
+/// accepted          no byte within 10 s: closed
+/// TLS               no handshake within another 10 s: closed
+/// HTTP/1.1          headers have 10 s and 64 KiB
+/// HTTP/2            a ping after 20 s of silence; header lists of 64 KiB
+/// answer            a client that takes no byte for 30 s: closed
+/// ```
 fn connect(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
@@ -399,6 +445,7 @@ fn connect(
     });
 }
 
+/// Serves gRPC until the server stops: the service itself, health, and reflection, by which `grpcurl 127.0.0.1:8081 list` works.
 async fn serve_grpc(
     listener: TcpListener,
     app: App,

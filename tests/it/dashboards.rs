@@ -241,3 +241,32 @@ async fn a_preview_answers_without_saving() {
     admin.post("/v1/widgets/preview/data", &wrong).await.refused(400, "missing_field");
     assert_eq!(admin.get("/v1/dashboards").await.expect(200)["data"], json!([]));
 }
+
+/// Events without the property are a group among those shown, and other groups have more of the second measure than any that is shown.
+#[tokio::test]
+async fn a_table_has_all_measures_of_the_groups_it_shows() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let admin = &org.admin;
+    let event = |plan: Option<&str>, ms: f64| {
+        let texts = plan.map_or(json!({}), |plan| json!({"plan": plan}));
+        json!({"tenant_id": "t", "event_name": "call", "string_props": texts, "numeric_props": {"ms": ms}})
+    };
+    let mut events: Vec<Value> =
+        (0..1_100).map(|n| event(Some(&format!("p{n}")), 1_000.0)).collect();
+    events.extend(std::iter::repeat_n(event(None, 2.0), 5));
+    events.extend(std::iter::repeat_n(event(Some("small"), 1.0), 4));
+    for events in events.chunks(500) {
+        admin.post("/v1/events", &json!({"events": events})).await.expect(200);
+    }
+    let ask = json!({"tenant_id": "t", "widget": {"id": "t", "kind": "table", "title": "Plans",
+        "query": {"event_name": "call", "group_by": "plan", "period": "24h", "limit": 2,
+            "measures": [{"metric": "count"}, {"metric": "sum", "numeric_prop": "ms"}]},
+        "viz": {}, "layout": {"x": 0, "y": 0, "w": 6, "h": 4}}});
+    let answer = admin.post("/v1/widgets/preview/data", &ask).await.expect(200);
+    let rows: Vec<&Value> = answer["data"].as_array().unwrap().iter().collect();
+    let shown: Vec<(&Value, &Value)> =
+        rows.iter().map(|row| (&row["group"], &row["values"])).collect();
+    assert_eq!(shown[0], (&json!(null), &json!([5, 10])), "{answer}");
+    assert_eq!(shown[1], (&json!("small"), &json!([4, 4])), "{answer}");
+}

@@ -2,6 +2,22 @@
 //!
 //! `== seconds: fmt 1, tidy 2, …` at the end says what each took.
 //!
+//! ```text
+//! in order     fmt, tidy, gen, clippy, test build, test, rigs, sabotage, dist, web, …, typos, budgets
+//! beside them  build (from gen on), which rigs wait for; then quiet rigs, which budgets wait for
+//!
+//! == fmt
+//! == tidy
+//! == gen
+//! == build                                     starts; the next one does not wait for it
+//! == clippy
+//! error: …
+//! == seconds: fmt 1, tidy 2, gen 3             after the steps of the background were asked to end
+//! clippy failed                                exit code 1
+//!
+//! deny: skipped, it is not installed here      on a developer's machine; with CI set it fails instead
+//! ```
+//!
 //! Where cargo compiles our crates by `.ci/checked_rustc.py`, as CI does, the test build has clippy's lints and writes
 //! the documentation: both steps fall away, and benches are built too, so that they are linted.
 
@@ -18,7 +34,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-/// A check: its name, the command, and how it is run.
+/// A check: its name, the command, and how it is run. [`BINARY`] in a command stands for the path of the server.
 struct CheckStep {
     name: &'static str,
     command: &'static [&'static str],
@@ -30,10 +46,12 @@ struct CheckStep {
     needs: Option<&'static str>,
 }
 
+/// A check that runs alone, and without which nothing passes.
 const fn step(name: &'static str, command: &'static [&'static str]) -> CheckStep {
     CheckStep { name, command, optional: false, background: false, needs: None }
 }
 
+/// The same, skipped on a machine that has not its program.
 const fn optional(name: &'static str, command: &'static [&'static str]) -> CheckStep {
     CheckStep { optional: true, ..step(name, command) }
 }
@@ -47,6 +65,7 @@ fn build_checks() -> bool {
     std::env::var_os(WRAPPER).is_some_and(|path| path.to_string_lossy().contains(CHECKED_RUSTC))
 }
 
+/// All checks in their order: the quick ones that fail often come first.
 const STEPS: [CheckStep; 19] = [
     step("fmt", &["cargo", "fmt", "--all", "--check"]),
     step("tidy", &["cargo", "tool", "tidy"]),
@@ -90,6 +109,7 @@ const CLIPPY: &str = "clippy";
 const TEST_BUILD: &str = "test build";
 const DOC: &str = "doc";
 
+/// Bounds of bytes and times of pages in a browser: tests that are ignored unless they are asked for.
 const BUDGETS: [&str; 7] = ["cargo", "test", "--workspace", "--test", "browser", "--", "--ignored"];
 
 const QUIET_RIGS: [&str; 9] =
@@ -148,6 +168,7 @@ struct Outcome {
 }
 
 impl Outcome {
+    /// Records the end of the step, and wakes all that wait for it.
     fn set(&self, passed: bool) {
         *self.passed.lock().unwrap_or_else(PoisonError::into_inner) = Some(passed);
         self.ended.notify_all();
@@ -301,6 +322,7 @@ fn run_steps(
     Ok(())
 }
 
+/// Whether a program answers to `--version`; of cargo, whether the subcommand does.
 fn is_installed(program: &str, arguments: &[&str]) -> bool {
     let mut ask = Command::new(program);
     if program == "cargo" {

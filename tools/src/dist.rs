@@ -8,6 +8,16 @@
 //! The same commit gives the same bytes, wherever it was built by the same compiler: paths of the machine
 //! are replaced in what compilers write, and entries of the archive are sorted, belong to root and carry
 //! the time of the commit.
+//!
+//! ```text
+//! inlay-0.1.0-x86_64-linux/LICENSE
+//! inlay-0.1.0-x86_64-linux/THIRD-PARTY-LICENSES.txt
+//! inlay-0.1.0-x86_64-linux/completions/_inlay            and inlay.bash, inlay.fish
+//! inlay-0.1.0-x86_64-linux/inlay                         mode 755; all others 644
+//! inlay-0.1.0-x86_64-linux/man/man1/inlay.1              and one for each command
+//! inlay-0.1.0-x86_64-linux/operations.md
+//! inlay-0.1.0-x86_64-linux/systemd/inlay.service
+//! ```
 
 #![expect(
     clippy::disallowed_methods,
@@ -38,13 +48,15 @@ const COPIED: [(&str, &str); 3] = [
 const SHELLS: [(&str, &str); 3] =
     [("bash", "inlay.bash"), ("zsh", "_inlay"), ("fish", "inlay.fish")];
 
-/// An entry of the archive.
+/// An entry of the archive; a program gets mode 755.
 struct Entry {
     bytes: Vec<u8>,
     is_program: bool,
 }
 
-/// Writes the archive and its checksum; says where.
+/// Writes the archive and its checksum; says where. With `binary` nothing is built, and manual and completions come from that one.
+///
+/// Errors: the build fails, a file is missing, or the binary cannot print manual and completions.
 #[expect(clippy::print_stdout, reason = "a command line tool")]
 pub fn run(root: &Path, binary: Option<&Path>) -> anyhow::Result<()> {
     let metadata = licenses::metadata(root)?;
@@ -124,11 +136,13 @@ fn manual(binary: &Path, directory: &Path) -> anyhow::Result<BTreeMap<String, En
     Ok(pages)
 }
 
+/// A file of the repository as an entry that is no program.
 fn file(path: &Path) -> anyhow::Result<Entry> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
     Ok(Entry { bytes, is_program: false })
 }
 
+/// Output of the binary. Errors: it cannot be run, or fails; then with its error output.
 fn output_of(binary: &Path, arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
     let run = Command::new(binary).args(arguments).output();
     let output = run.with_context(|| format!("{} cannot be run", binary.display()))?;

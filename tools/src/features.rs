@@ -4,12 +4,22 @@
 //! `test-util` of tokio), `cargo test --workspace` builds that crate and all that depend on it a second time,
 //! and everyone who tries both commands waits for minutes. The fix is to ask for the feature in
 //! `[workspace.dependencies]`.
+//!
+//! ```text
+//! cargo tree of inlay            tokio v1.54.1|net,rt,time
+//! cargo tree of the workspace    tokio v1.54.1|net,rt,test-util,time       the same crate, built again for the tests
+//!
+//! error: `cargo test --workspace` would build these again, with other features than `cargo run`:
+//! tokio v1.54.1|net,rt,time
+//! ```
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
 use anyhow::{Context as _, bail, ensure};
 
-/// Checks the features of the binary's crates against those of the whole workspace.
+/// Checks the features of the binary's crates against those of the whole workspace. Crates that only tests use do not matter.
+///
+/// Errors: when features differ, cargo fails, or it lists so few crates that the check would be of nothing.
 pub fn run(root: &Path) -> anyhow::Result<()> {
     let of_binary = built(root, &["--package", "inlay", "--edges", "normal,build"])?;
     let of_workspace = built(root, &["--workspace", "--edges", "normal,build,dev"])?;
@@ -24,7 +34,7 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
     )
 }
 
-/// Crates with their versions and features, as `name v1.0.0|a,b`.
+/// Crates with their versions and features, as `name v1.0.0|a,b`; `arguments` say of which packages and by which edges.
 fn built(root: &Path, arguments: &[&str]) -> anyhow::Result<BTreeSet<String>> {
     let output = Command::new("cargo")
         .args(["tree", "--locked", "--prefix", "none", "--format", "{p}|{f}"])
@@ -42,6 +52,7 @@ fn without_notes(line: &str) -> String {
     line.replace(" (*)", "").replace(" (proc-macro)", "")
 }
 
+/// Lines of the binary that the workspace does not have: crates with another set of features there.
 fn differing(of_binary: &BTreeSet<String>, of_workspace: &BTreeSet<String>) -> Vec<String> {
     of_binary.difference(of_workspace).cloned().collect()
 }

@@ -1,4 +1,14 @@
 //! Generated code: gRPC from the proto files, by a compiler that is a crate.
+//!
+//! ```text
+//! proto/inlay/v1/inlay.proto
+//!   → proto/src/inlay.v1.rs      client and server of the service, which the crate `inlay-proto` includes
+//!   → proto/src/inlay.v1.bin     the descriptors, which reflection hands out
+//!
+//! cargo tool gen --check         proto/src/inlay.v1.rs is not current: run `cargo tool gen`
+//! ```
+//!
+//! The result is committed, so that building Inlay needs no compiler of proto files.
 
 #![expect(
     clippy::disallowed_methods,
@@ -15,7 +25,10 @@ const GENERATED: &str = "proto/src/inlay.v1.rs";
 /// The compiled description of the service, which reflection hands out.
 const DESCRIPTORS: &str = "proto/src/inlay.v1.bin";
 
-/// Writes the generated code, or says that it is not current.
+/// Writes the generated code, or says that it is not current. It is made in a directory of its own first, so that a compiler that
+/// fails leaves the old code in place.
+///
+/// Errors: the proto file does not compile; with `check`, code or descriptors differ.
 pub fn run(root: &Path, check: bool) -> anyhow::Result<()> {
     let descriptors = protox::compile([root.join(PROTO)], [root.join("proto")]).context(PROTO)?;
     let out = std::env::temp_dir().join(format!("inlay-gen-{}", std::process::id()));

@@ -3,6 +3,25 @@
 //! `THIRD-PARTY-LICENSES.txt` of the archive: each crate that is compiled into the server with its
 //! licence expression, then the licence texts that these crates carry, each text once with the crates that
 //! it belongs to; then those of the web libraries and fonts that are inside the binary.
+//!
+//! ```text
+//! Inlay contains the following software of others.
+//!
+//! serde 1.0.229: MIT OR Apache-2.0
+//! tokio 1.54.1: MIT
+//! some-crate 1.0.0: MIT (its package holds no licence text)
+//! …
+//! The standard library of Rust: MIT OR Apache-2.0
+//! preact.txt: a file inside the binary
+//!
+//! ================================================================================
+//! serde 1.0.229, serde_core 1.0.229, …
+//! --------------------------------------------------------------------------------
+//! Copyright (c) …
+//! ```
+//!
+//! A crate without a licence expression ends it: `some-crate 1.0.0 names no licence`. Crates of tests and tools are not in the binary and
+//! not in the file.
 
 #![expect(
     clippy::disallowed_methods,
@@ -19,13 +38,13 @@ use std::{
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-/// How files with a licence are called, in capitals.
+/// How names of files with a licence begin, in capitals: `LICENSE-MIT` and `license.md` are such.
 const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
 
 /// Licences of files that are embedded in the binary and are no crates.
 const EMBEDDED: [&str; 2] = ["server/web/vendor/licenses", "server/fonts/OFL.txt"];
 
-/// What cargo knows of the workspace and its dependencies.
+/// The JSON of `cargo metadata`: the packages of the workspace and their dependencies.
 pub struct Metadata(Value);
 
 /// Asks cargo.
@@ -42,7 +61,7 @@ pub fn metadata(root: &Path) -> anyhow::Result<Metadata> {
     Ok(Metadata(serde_json::from_slice(&output.stdout)?))
 }
 
-/// A crate that is compiled into the server.
+/// A crate that is compiled into the server: `serde 1.0.229`, its licence expression, and where cargo has unpacked it.
 struct Package {
     title: String,
     license: String,
@@ -50,19 +69,20 @@ struct Package {
 }
 
 impl Metadata {
-    /// Where cargo builds.
+    /// The directory in which cargo builds, `target` by default.
     pub fn target_directory(&self) -> anyhow::Result<PathBuf> {
         let path =
             self.0["target_directory"].as_str().context("cargo names no target directory")?;
         Ok(PathBuf::from(path))
     }
 
-    /// The version of a package of the workspace.
+    /// The version of a package of the workspace: `0.1.0` of `inlay`. Errors: there is no such package.
     pub fn version(&self, name: &str) -> anyhow::Result<&str> {
         let package = self.packages().find(|package| package["name"] == name);
         package.and_then(|package| package["version"].as_str()).with_context(|| name.to_owned())
     }
 
+    /// All packages, those of the workspace and others.
     fn packages(&self) -> impl Iterator<Item = &Value> {
         self.0["packages"].as_array().into_iter().flatten()
     }
@@ -107,6 +127,7 @@ impl Metadata {
     }
 }
 
+/// Packages that one depends on when it runs: neither those of its tests nor those of its build script.
 fn normal_dependencies(node: &Value) -> impl Iterator<Item = &str> {
     let is_normal = |dependency: &&Value| {
         dependency["dep_kinds"].as_array().into_iter().flatten().any(|kind| kind["kind"].is_null())
@@ -172,6 +193,7 @@ fn texts_in(folder: &Path) -> anyhow::Result<Vec<String>> {
     Ok(texts)
 }
 
+/// The licence files at a path, a file or a folder of them, with their names.
 fn embedded(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let files = if path.is_dir() { sorted(path)? } else { vec![path.to_owned()] };
     let read = |file: PathBuf| {
@@ -181,6 +203,7 @@ fn embedded(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
     files.into_iter().map(read).collect()
 }
 
+/// Entries of a folder, by name: the text is the same on every machine.
 fn sorted(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;

@@ -2,6 +2,18 @@
 //!
 //! `check` runs all of them in order; `tidy` reads the floors and the features of dependencies; `gen` writes
 //! generated code; `dist` packs the binary with what belongs to it.
+//!
+//! ```text
+//! $ cargo tool tidy
+//! server/src/store/keys.rs:9: store uses app, which is not on a lower floor
+//! 1 lines break the rules
+//! $ echo $?
+//! 1
+//! $ cargo tool gen --check                     silent, exit code 0: the generated code is current
+//! $ cargo tool nonsense                        the usage, exit code 1
+//! ```
+//!
+//! `cargo tool` is an alias in `.cargo/config.toml`: it runs this program from the source, so a check is never older than the tree.
 
 mod check;
 mod features;
@@ -18,6 +30,7 @@ use std::{
 
 use anyhow::Context as _;
 
+/// Printed by `help`, and as the error of words that are no command.
 const USAGE: &str = "usage: cargo tool COMMAND
 
   check                  every check of this repository, as CI runs it

@@ -1,4 +1,14 @@
 //! Building rows: from events one by one, or from other rows.
+//!
+//! ```text
+//! push(acme login, plan pro)     values [pro]          codes [0]
+//! push(acme login, plan free)    values [pro, free]    codes [0, 1]
+//! push(acme login, plan pro)     values [pro, free]    codes [0, 1, 0]
+//!
+//! append(&other, &[4, 9])        rows 4 and 9 of other; its codes are translated, its hashes of users are taken as they are
+//! ```
+//!
+//! The look-ups from strings to codes exist while rows are built and are gone afterwards: [`RowsBuilder::resume`] makes them again.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,12 +26,14 @@ use crate::{
     event::{Event, Namespace},
 };
 
+/// Code of each value of a string property.
 type Lookup = HashMap<Arc<str>, u32, MapHasher>;
 
 /// [`Rows`] under construction, with the look-ups that dictionary coding needs.
 pub struct RowsBuilder {
     rows: Rows,
     seed: u64,
+    /// Code of each series by a hash of its key: a batch looks up one for each row.
     series: HashMap<u128, u32, MapHasher>,
     lookups: HashMap<Arc<str>, Lookup, MapHasher>,
     scratch: Vec<u8>,
@@ -33,7 +45,7 @@ impl RowsBuilder {
         Self::resume(Rows::default(), seed)
     }
 
-    /// Continues existing rows.
+    /// Continues existing rows: later rows get the codes of known values.
     pub fn resume(rows: Rows, seed: u64) -> Self {
         let mut builder = Self {
             rows: Rows::default(),
@@ -65,7 +77,8 @@ impl RowsBuilder {
         self.rows
     }
 
-    /// Appends one event.
+    /// Appends one event, which the caller has checked: lengths, and that numbers are finite. `strings` and `numbers` are its
+    /// properties by name.
     pub fn push(
         &mut self,
         namespace: Namespace,
@@ -88,10 +101,10 @@ impl RowsBuilder {
         }
     }
 
-    /// Appends the chosen rows of `other`, which rise.
+    /// Appends the chosen rows of `other`, whose numbers rise. Columns that none of them has are not made.
     pub fn append(&mut self, other: &Rows, chosen: &[u32]) {
         let row = self.rows.len();
-        // Of the chosen rows only: who asks for his rows learns nobody else's tenants.
+        // Series of the chosen rows only: rows of one namespace must not carry names of tenants of another.
         let mut series: Vec<Option<u32>> = vec![None; other.series.len()];
         for &from in chosen {
             let from = from as usize;
@@ -169,6 +182,7 @@ struct Interned<'a> {
 }
 
 impl Interned<'_> {
+    /// The code of a value, which is added to the dictionary when it is new.
     fn intern(&mut self, value: &str) -> u32 {
         if let Some(&code) = self.lookup.get(value) {
             return code;
@@ -181,6 +195,7 @@ impl Interned<'_> {
     }
 }
 
+/// The string property of this name, empty when it is new.
 fn text_column<'a>(
     rows: &'a mut Rows,
     lookups: &'a mut HashMap<Arc<str>, Lookup, MapHasher>,
@@ -195,6 +210,7 @@ fn text_column<'a>(
     Interned { column, lookup: lookups.get_mut(name).expect("kept beside the column") }
 }
 
+/// The numeric property of this name, empty when it is new.
 fn number_column<'a>(rows: &'a mut Rows, name: &str) -> &'a mut Cells<f64> {
     if !rows.numbers.contains_key(name) {
         rows.numbers.insert(name.into(), Cells::default());

@@ -2,6 +2,14 @@
 //!
 //! Rows in memory are in the order in which they came. A question is about one tenant, so without this it
 //! would look at all rows of all tenants that wait for a flush.
+//!
+//! ```text
+//! rows     0: a   1: b   2: a   3: c   4: a           (the code of a is 0, of b 1, of c 2)
+//! starts   0 3 4 5
+//! rows     0 2 4 | 1 | 3
+//!
+//! of_tenant(namespace, tenant of a) → 0      rows(0) → [0, 2, 4]
+//! ```
 
 use super::rows::{Rows, SeriesKey};
 use crate::{base::hash::text_hash, event::Namespace};
@@ -18,7 +26,7 @@ pub struct BySeries {
 }
 
 impl BySeries {
-    /// Of all rows.
+    /// Sorts the numbers of all rows by series, by counting: two passes over the codes.
     pub fn of(rows: &Rows) -> Self {
         let owner = |(code, key): (u32, &SeriesKey)| (owner_hash(key.namespace, &key.tenant), code);
         let mut owners: Vec<(u64, u32)> = (0..).zip(&rows.series).map(owner).collect();
@@ -38,7 +46,7 @@ impl BySeries {
         Self { owners, starts, rows: places }
     }
 
-    /// Codes of the series of a tenant, and perhaps of one whose hash is the same.
+    /// Codes of the series of a tenant, and perhaps of one whose hash is the same: the caller compares the names.
     pub fn of_tenant(&self, namespace: Namespace, tenant: &str) -> impl Iterator<Item = u32> {
         let hash = owner_hash(namespace, tenant);
         let first = self.owners.partition_point(|(other, _)| *other < hash);
@@ -46,7 +54,7 @@ impl BySeries {
         same.map(|(_, code)| *code)
     }
 
-    /// The rows of a series, rising.
+    /// The rows of a series, rising: in the order in which they came, not in that of their times.
     pub fn rows(&self, code: u32) -> &[u32] {
         let (start, end) = (self.starts[code as usize], self.starts[code as usize + 1]);
         &self.rows[start as usize..end as usize]

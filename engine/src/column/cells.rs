@@ -3,6 +3,13 @@
 //! Most properties are in nearly every row: their values lie side by side, with a mark where one is
 //! missing. A property that few rows have lists those rows instead, so that a batch in which one
 //! event has two thousand properties costs what those values cost, not a thousand rows of each.
+//!
+//! ```text
+//! push(900, 1.5)                     listed: rows [900], values [1.5]                      12 bytes
+//! push(901, 0.5) … push(1_999, 0.5)  side by side: 900 times NaN, 1.5, 0.5, 0.5, …         8 bytes a row
+//! ```
+//!
+//! The form is decided anew with each value and never shows: `get`, `iter` and `chosen` answer alike.
 
 /// The code of a row that lacks the property.
 pub const ABSENT: u32 = u32::MAX;
@@ -47,7 +54,7 @@ pub struct Cells<T> {
 }
 
 impl<T: Cell> Cells<T> {
-    /// The value of a row.
+    /// The value of a row; `None` where the row lacks it or lies behind the last value.
     pub fn get(&self, row: usize) -> Option<T> {
         let at = match &self.rows {
             None => row,
@@ -66,7 +73,7 @@ impl<T: Cell> Cells<T> {
         self.rows.is_some()
     }
 
-    /// Rows that have a value, with it, rising.
+    /// Rows that have a value, with it, rising: `[(900, 1.5), (901, 0.5), …]`.
     pub fn iter(&self) -> impl Iterator<Item = (u32, T)> + '_ {
         let rows = self.rows.as_deref();
         let row_of = move |at: usize| rows.map_or(at as u32, |rows| rows[at]);
@@ -74,7 +81,7 @@ impl<T: Cell> Cells<T> {
         all.filter(|(_, value)| !value.is_absent())
     }
 
-    /// Positions in `chosen`, rising rows, of those that have a value, with it.
+    /// Positions in `chosen`, rising rows, of those that have a value, with it: for `[899, 900, 901]` above `[(1, 1.5), (2, 0.5)]`.
     pub fn chosen(&self, chosen: &[u32]) -> Vec<(usize, T)> {
         if self.is_listed() {
             // Few values: each is looked for among the chosen rows.
@@ -85,7 +92,7 @@ impl<T: Cell> Cells<T> {
         chosen.filter_map(|(at, &row)| Some((at, self.get(row as usize)?))).collect()
     }
 
-    /// Adds the value of a row behind all others.
+    /// Adds the value of a row behind all others. Rows between lack one; a value that stands for "absent" is not added.
     pub fn push(&mut self, row: usize, value: T) {
         if value.is_absent() {
             return;
@@ -109,11 +116,13 @@ impl<T: Cell> Cells<T> {
         self.values.len() * size_of::<T>() + self.rows.as_ref().map_or(0, |rows| rows.len() * 4)
     }
 
+    /// Lists the rows that have a value.
     fn list(&mut self) {
         let (rows, values) = self.iter().unzip();
         (self.rows, self.values) = (Some(rows), values);
     }
 
+    /// Puts the values side by side, with a mark for each row that lacks one.
     fn spread(&mut self) {
         let mut values = Vec::new();
         for (row, value) in self.iter() {

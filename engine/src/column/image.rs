@@ -13,8 +13,25 @@
 //! numbers     of each property: 8 bytes a row, NaN for none
 //! ```
 //!
-//! A property that few rows have lists these rows, 4 bytes each, before their codes or numbers. Integers are little-endian. An image never reaches a disk, and the same build
-//! writes and reads it, so it carries neither version nor checksum.
+//! A property that few rows have lists these rows, 4 bytes each, before their codes or numbers. Integers are little-endian.
+//! An image never reaches a disk, and the same build writes and reads it, so it carries neither version nor checksum.
+//!
+//! ```text
+//! acme login 1000 ms, user u, plan pro; acme login 2000 ms: 111 bytes
+//! offset  bytes
+//!      0  37 00 00 00 00 00 00 00                        the directory has 55 bytes
+//!      8  02  01 04 61 63 6d 65  01 05 6c 6f 67 69 6e    two rows; one tenant, acme; one event name, login
+//!     22  01  00 00 00 00  00 00 00 00  02 00 00 00      one series: tenant 0, name 0, two rows,
+//!         e8 03 00 00 00 00 00 00  d0 07 00 00 00 00 00 00   from 1000 to 2000 ms
+//!     51  00  01                                         bytes of event ids, and of users
+//!     53  01  04 70 6c 61 6e  01 03 00                   plan: one value of 3 bytes, no rows listed
+//!     62  00                                             no numeric property
+//!     63  e8 03 00 00 00 00 00 00  d0 07 00 00 00 00 00 00   times
+//!     79  00 00 00 00  00 00 00 00                       where event ids end
+//!     87  01 00 00 00  01 00 00 00  75                   where users end; u
+//!     96  03 00 00 00  70 72 6f                          where values of plan end; pro
+//!    103  01 00 00 00  00 00 00 00                       codes: value 1, none
+//! ```
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -86,13 +103,14 @@ struct Strings {
     codes: ImageValues,
 }
 
-/// Hands out the data area, front to back.
+/// Hands out the data area, front to back, in the order of the directory.
 struct ImageLayout {
     next: usize,
     len: usize,
 }
 
 impl ImageLayout {
+    /// The start of `count` items of `width` bytes. Errors: `Corrupt` when they end beyond the image.
     fn take(&mut self, count: usize, width: usize) -> Result<usize> {
         let start = self.next;
         let end = count.checked_mul(width).and_then(|bytes| start.checked_add(bytes));
@@ -113,9 +131,9 @@ impl ImageLayout {
 }
 
 impl RowImage {
-    /// Reads the directory of an image.
+    /// Reads the directory of an image; times, texts and values stay where they are until they are asked for.
     ///
-    /// Errors: `Corrupt` when the bytes are none.
+    /// Errors: `Corrupt` when the bytes are none: a length ends beyond them, a series has no name or ends beyond the last row.
     pub fn open(view: View) -> Result<Self> {
         let mut cursor = Cursor::new(&view, PLACE);
         let directory_len = usize::try_from(cursor.u64()?).unwrap_or(usize::MAX);
@@ -185,7 +203,8 @@ impl RowImage {
         self.array(self.times, rows).iter().map(|bytes| i64::from_le_bytes(*bytes))
     }
 
-    /// The first of these rows, whose times rise, that is not before `ms`; their end where none is.
+    /// The first of these rows, whose times rise, that is not before `ms`; their end where none is. By halves: a window of time in
+    /// a series is two calls.
     pub fn first_row_at(&self, rows: &Range<u32>, ms: i64) -> u32 {
         let times: &[[u8; 8]] = self.array(self.times, rows.start as usize..rows.end as usize);
         let before = times.partition_point(|bytes| i64::from_le_bytes(*bytes) < ms);
@@ -241,6 +260,7 @@ impl RowImage {
         }
     }
 
+    /// Appends a value for each row: a copy where all have one, else `absent` with the listed ones put in.
     fn read_values<T: Copy, const N: usize>(
         &self,
         column: &ImageValues,
@@ -269,6 +289,7 @@ impl RowImage {
         }
     }
 
+    /// Appends some texts: one copy of their bytes, and their ends moved to where they come to lie.
     fn read_texts(&self, texts: &Texts, items: Range<usize>, out: &mut TextTable) {
         let before = items.start.checked_sub(1).map(|before| before..items.start);
         let before = before.and_then(|item| self.array(texts.ends, item).first().copied());

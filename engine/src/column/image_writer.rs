@@ -1,4 +1,14 @@
 //! Laying out a [`RowImage`](super::RowImage): the rows of one namespace among chunks of rows of many.
+//!
+//! ```text
+//! chunk 0   0: (1, beta, call) 50     1: (2, acme, call) 10     2: (1, acme, login) 20
+//! chunk 1   0: (1, acme, login) 20    1: (1, acme, login) 5
+//!
+//! image of namespace 1   acme login   chunk 1 row 1 (5), chunk 0 row 2 (20), chunk 1 row 0 (20)     equal times: older chunk first
+//!                        beta call    chunk 0 row 0 (50)
+//! ```
+//!
+//! Nothing of namespace 2 gets in, not even a string that only its rows have: dictionaries are made of the rows of the image.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -15,13 +25,13 @@ use crate::{
     event::Namespace,
 };
 
-/// A chunk, and the place of each of its rows in the image; `ABSENT` for a row of another namespace.
+/// A chunk, and the position of each of its rows in the image; `ABSENT` for a row of another namespace.
 struct Chosen<'a> {
     chunk: &'a Rows,
     places: Vec<u32>,
 }
 
-/// A row: its series, time, chunk, and place there. Rows are sorted by all of it.
+/// A row: its series, time, chunk, and row there. Rows are sorted by all of it.
 type SortedRow = (u32, i64, u32, u32);
 
 /// The image of a namespace's rows; `None` when the chunks have none.
@@ -99,7 +109,8 @@ fn prefix(text: &str) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// The rows of the chunks' series, of which there are `series_count`, series by series.
+/// The rows of the chunks' series, of which there are `series_count`, series by series and within one by time. Counted first, so
+/// that each row is put where it belongs and only the rows of one series are sorted.
 fn sorted_rows(chunks: &[Arc<Rows>], series_count: usize, ranks: &[Vec<u32>]) -> Vec<SortedRow> {
     // Where the next row of each series goes: first how many there are, then where they begin.
     let (mut next, mut row_count) = (vec![0usize; series_count], 0);
@@ -130,6 +141,7 @@ fn sorted_rows(chunks: &[Arc<Rows>], series_count: usize, ranks: &[Vec<u32>]) ->
     rows
 }
 
+/// Appends tenants, event names and series to the directory. `rows` are sorted, so a series is a run of them.
 fn write_series(directory: &mut Vec<u8>, keys: &[(&str, &str)], rows: &[SortedRow]) {
     let of_series: Vec<&[SortedRow]> = rows.chunk_by(|a, b| a.0 == b.0).collect();
     let key = |rows: &&[SortedRow]| keys[rows[0].0 as usize];
@@ -155,6 +167,8 @@ fn write_series(directory: &mut Vec<u8>, keys: &[(&str, &str)], rows: &[SortedRo
     }
 }
 
+/// Appends the string properties: names and lengths to the directory, dictionaries and codes to the data. Each chunk has codes of its
+/// own, which become those of one dictionary.
 fn write_strings(
     directory: &mut Vec<u8>,
     data: &mut Vec<u8>,
@@ -202,6 +216,7 @@ fn write_strings(
     directory.append(&mut entries);
 }
 
+/// Appends the numeric properties likewise.
 fn write_numbers(
     directory: &mut Vec<u8>,
     data: &mut Vec<u8>,
@@ -251,6 +266,7 @@ fn write_cells<T: Copy>(
     cells.len()
 }
 
+/// Appends where each text ends, then their bytes.
 fn write_texts(data: &mut Vec<u8>, table: &TextTable) {
     table.ends.iter().for_each(|end| data.put_u32(*end));
     data.extend_from_slice(&table.bytes);

@@ -1,4 +1,11 @@
 //! The columns themselves, and reading them by row.
+//!
+//! ```text
+//! row 1 of two       series_of(1)               (1, acme, login)
+//!                    users.value(1)             None: its bytes are empty
+//!                    strings["plan"].code(1)    ABSENT
+//!                    numbers["ms"].get(1)       Some(2.5)
+//! ```
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -26,13 +33,13 @@ pub struct TextColumn {
 }
 
 impl TextColumn {
-    /// Code of a row.
+    /// Code of a row, [`ABSENT`] where it lacks the property.
     pub fn code(&self, row: usize) -> u32 {
         self.codes.get(row).unwrap_or(ABSENT)
     }
 }
 
-/// Byte strings end to end; an empty one means "absent".
+/// Byte strings end to end; an empty one means "absent": `u`, none and `v` are the ends `[1, 1, 2]` and the bytes `uv`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BytesColumn {
     ends: Vec<u32>,
@@ -61,7 +68,7 @@ impl BytesColumn {
 /// Rows of any number of series, in columns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rows {
-    /// Distinct series, in the order in which their first rows were added.
+    /// Distinct series, in the order in which their first rows were added; the code of a series is its index.
     pub series: Vec<SeriesKey>,
     /// Index of each row's series.
     pub series_codes: Vec<u32>,
@@ -85,7 +92,7 @@ impl Rows {
         self.timestamps.len()
     }
 
-    /// Number of properties.
+    /// Number of properties, string and numeric; the bounds of columns in memory count these.
     pub fn column_count(&self) -> usize {
         self.strings.len() + self.numbers.len()
     }
@@ -131,7 +138,7 @@ impl Rows {
         hash.value()
     }
 
-    /// Bytes that the rows take in memory, roughly.
+    /// Bytes that the rows take in memory, roughly; the bounds of a memtable are compared with this number.
     pub fn bytes_used(&self) -> usize {
         const ARC_BYTES: usize = 40;
         // Name, look-up and the lists themselves.

@@ -3,6 +3,24 @@
 //! Dictionaries first, then codes in as few bytes as their count needs; a property that few rows
 //! have lists those rows, and takes no byte for the others. User hashes are not
 //! stored: they are computed again, so that a seed can never disagree with its hashes.
+//!
+//! ```text
+//! acme login 1000 ms, user u, plan pro; acme login 2000 ms         (namespace 1)
+//! offset  bytes
+//!      0  02                                                  two rows
+//!      1  01  01 00 00 00  04 61 63 6d 65  05 6c 6f 67 69 6e  one series: 1, acme, login
+//!     17  00 00                                               series codes
+//!     19  d0 0f  d0 0f                                        1000, and 1000 more (zigzag)
+//!     23  00 00                                               event ids: none
+//!     25  01 75  00                                           users: u, none
+//!     28  01  04 70 6c 61 6e  01  03 70 72 6f                 one string property, plan, with one value, pro
+//!     39  00  01 00                                           codes of all rows: value 0, absent
+//!     42  00                                                  no numeric property
+//!
+//! a number that row 900 alone has:  01  84 07  00 00 00 00 00 00 f8 3f      one listed row, 900 rows before it, 1.5
+//! ```
+//!
+//! Refused: `a code exceeds its dictionary`, `a listed row lies beyond the last`, a count that needs more bytes than there are.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -22,7 +40,7 @@ use crate::{
 };
 
 impl Rows {
-    /// Appends the rows as bytes.
+    /// Appends the rows as bytes. Properties come by name, so the same rows in the same order give the same bytes.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.put_varint(self.len() as u64);
         out.put_varint(self.series.len() as u64);
@@ -63,7 +81,9 @@ impl Rows {
         }
     }
 
-    /// Reads rows back. Errors: `Corrupt` when the bytes are not what [`Rows::write`] makes.
+    /// Reads rows back, with the hashes of their users under `seed`. Bytes behind them are left to the caller.
+    ///
+    /// Errors: `Corrupt` when the bytes are not what [`Rows::write`] makes.
     pub fn read(cursor: &mut Cursor<'_>, seed: u64) -> Result<Self> {
         let mut rows = Self::default();
         let len = cursor.count(4)?;
@@ -125,6 +145,7 @@ fn put_cells<T: Cell>(
     }
 }
 
+/// Reads what [`put_cells`] wrote: values pass through `push`, which chooses the form again.
 fn read_cells<T: Cell + Default>(
     cursor: &mut Cursor<'_>,
     len: usize,
@@ -157,6 +178,7 @@ fn read_code(cursor: &mut Cursor<'_>, count: usize) -> Result<u32> {
     Ok(code as u32)
 }
 
+/// A code that may be absent: 0 for that, n for value n - 1.
 fn read_optional_code(cursor: &mut Cursor<'_>, count: usize) -> Result<u32> {
     let code = cursor.varint()?;
     match code.checked_sub(1) {

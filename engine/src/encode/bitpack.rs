@@ -1,23 +1,40 @@
 //! Kernels: unsigned integers of equal width, end to end in little-endian words of 64 bits.
+//!
+//! The innermost loop of every scan: dictionary codes, times and scaled numbers come out of here, 1,024 at a time. A value
+//! may lie across two words. 64 values of `width` bits fill exactly `width` words, so a group of 64 begins at a word, and
+//! one kernel for each width has all its shifts as constants.
+//!
+//! ```text
+//! pack(&[5, 1, 7, 2], 3)         offset  bytes
+//! one word                            0  cd 05 00 00 00 00 00 00
+//!
+//! 0x5cd = 0b010_111_001_101              the first value in the lowest bits: 5, 1, 7, 2
+//!
+//! unpack(&bytes, 3, 1, 100, &mut [_; 2])   → [101, 107]    (values 1 and 2, with base 100 added)
+//! ```
+//!
+//! Values that are cut off at the end of the input read as zeros: callers take `packed_len` bytes first, which fails on an
+//! input that is too short.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
-/// Bits that `value` needs.
+/// Bits that `value` needs: 0 for 0, 3 for 5, 64 for `u64::MAX`.
 pub fn width_of(value: u64) -> u32 {
     64 - value.leading_zeros()
 }
 
-/// Bytes that `count` values of `width` bits take.
+/// Bytes that `count` values of `width` bits take, in whole words: 8 for four values of 3 bits, 16 for 22 of them.
 pub fn packed_len(count: usize, width: u32) -> usize {
     (count * width as usize).div_ceil(64) * 8
 }
 
-/// Appends values, each below 2^width.
+/// Appends values, each below 2^width. Of width 0 nothing is appended.
 pub fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
     let mut word = 0u64;
     let mut filled = 0u32;
     for &value in values {
         debug_assert!(width == 64 || value >> width == 0);
+        // The part that fits this word; the rest, if any, begins the next one.
         word |= value.checked_shl(filled).unwrap_or(0);
         let room = 64 - filled;
         if width >= room {
@@ -35,6 +52,12 @@ pub fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
 
 /// Reads `out.len()` values from number `first` on and adds `base` to each, wrapping. `bytes` holds at
 /// least `packed_len` of all up to the last one.
+///
+/// A range is read as the end of a group, whole groups, and the beginning of a group:
+///
+/// ```text
+/// first 40, 200 values:   40..64 part | 64..128 group | 128..192 group | 192..240 part
+/// ```
 pub fn unpack(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64]) {
     if width == 0 {
         out.fill(base);
@@ -53,7 +76,7 @@ pub fn unpack(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64]
     unpack_part(bytes, width, at, base, tail);
 }
 
-/// Reads the group that begins with a value, by the kernel of its width.
+/// Reads the group whose first value has number `first`, a multiple of 64, by the kernel of its width.
 fn unpack_whole(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64; GROUP]) {
     let (Some(kernel), Some(rest)) =
         (KERNELS.get(width as usize), bytes.get(first * width as usize / 8..))
@@ -71,7 +94,7 @@ fn unpack_whole(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i6
     }
 }
 
-/// Reads a part of a group.
+/// Reads a part of a group: few values one by one, more of them by reading the whole group and copying the part out of it.
 fn unpack_part(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64]) {
     if out.len() < PART_MIN {
         return unpack_any(bytes, width, first, base, out);
@@ -82,11 +105,12 @@ fn unpack_part(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64
     out.iter_mut().zip(group.iter().skip(skipped)).for_each(|(to, from)| *to = *from);
 }
 
-/// From so many values on all 64 are read at once as quickly.
+/// Values from which on reading all 64 of the group is as quick as reading so many one by one.
 const PART_MIN: usize = 12;
 /// Values that end where a word ends, whatever their width.
 const GROUP: usize = 64;
 
+/// Arguments: the words of a group, the base that is added to each value, and room for the group.
 type Kernel = fn(&[u8], i64, &mut [i64; GROUP]);
 
 /// Reads 64 values of `WIDTH` bits from as many words.
@@ -113,7 +137,7 @@ fn unpack_group<const WIDTH: usize>(bytes: &[u8], base: i64, out: &mut [i64; GRO
     );
 }
 
-/// By width; that of 0 is never asked.
+/// By width. The entry of width 0 is a filler: [`unpack`] has returned before it is looked up.
 const KERNELS: [Kernel; 65] = kernels();
 
 const fn kernels() -> [Kernel; 65] {

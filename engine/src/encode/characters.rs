@@ -3,6 +3,20 @@
 //! `evt_9f86d081884c7d65` takes no bit for its first four characters and four for each of the others, which is all
 //! that chance put into it; letters and digits take six bits each. There is nothing to gain from what repeats: lists
 //! that rise, or have lengths of their own, are for [`super::text`].
+//!
+//! ```text
+//! ["ev1", "ev3", "ev2", "ev3"]   offset  bytes
+//! length                              0  03
+//! alphabets                           1  03
+//! alphabet 0: one byte, e             2  00 65
+//! alphabet 1: one byte, v             4  00 76
+//! alphabet 2: three, 1 2 3            6  02 31 32 33
+//! alphabet of each position          10  00 01 02
+//! numbers, 0 + 0 + 2 bits a string   13  98                (0, 2, 1, 2: 0b10_01_10_00)
+//! ```
+//!
+//! A thousand times `abc` takes 11 bytes: no position has a choice. A search compares packed bits instead of strings: the
+//! first 57 bits of a row with those of the string in question ([`PackedStrings::first_bits`]).
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -17,10 +31,10 @@ use crate::{
 /// Bytes of a string, at most.
 const LEN_MAX: usize = 256;
 
-/// The bytes at a position, rising.
+/// The bytes that occur at a position, rising: the ten digits, or `e` alone. The number of a byte is its index here.
 type Alphabet = Vec<u8>;
 
-/// How strings of one length are written.
+/// How strings of one length are written: positions with the same bytes share an alphabet.
 pub struct Characters {
     alphabets: Vec<Alphabet>,
     /// The alphabet of each position.
@@ -28,7 +42,8 @@ pub struct Characters {
 }
 
 impl Characters {
-    /// The alphabets of strings; nothing where these are of several lengths, long or empty.
+    /// The alphabets of strings; `None` where these are of several lengths, empty, longer than 256 bytes, or where there are
+    /// none.
     pub fn of<'a>(strings: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
         let mut seen: Vec<[bool; 256]> = Vec::new();
         for string in strings {
@@ -62,14 +77,14 @@ impl Characters {
         self.positions.iter().filter_map(|&index| self.alphabets.get(index))
     }
 
-    /// Bytes that so many strings take.
+    /// Bytes that so many strings take, at most: both counts are reckoned with two bytes, where small ones take one.
     pub fn bytes(&self, strings: usize) -> usize {
         let alphabets: usize = self.alphabets.iter().map(|alphabet| 1 + alphabet.len()).sum();
         let bits: usize = self.by_position().map(|alphabet| bits_of(alphabet) as usize).sum();
         4 + alphabets + self.positions.len() + (strings * bits).div_ceil(8)
     }
 
-    /// Appends strings, those that the alphabets were taken from.
+    /// Appends strings, those that the alphabets were taken from: a byte that an alphabet lacks would become its first one.
     pub fn write<'a>(&self, strings: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
         out.put_varint(self.positions.len() as u64);
         out.put_varint(self.alphabets.len() as u64);
@@ -101,14 +116,15 @@ impl Characters {
     }
 }
 
-/// Bits that tell the bytes of an alphabet apart, at most 8.
+/// Bits that tell the bytes of an alphabet apart, at most 8: 0 for one byte, 4 for ten digits, 6 for letters and digits.
 fn bits_of(alphabet: &Alphabet) -> u32 {
     alphabet.len().next_power_of_two().ilog2()
 }
 
-/// Reads some of `count` strings back: those in the ranges, one range after the other.
+/// Reads some of `count` strings back: those in the ranges, one range after the other. Ranges may overlap and come in any order:
+/// `[4..6, 0..2]` gives the strings 4, 5, 0, 1.
 ///
-/// Errors: `Corrupt` when they are others than so many.
+/// Errors: `Corrupt` when the bytes are not those of `count` strings, or a number has no byte in its alphabet.
 pub fn read(cursor: Cursor<'_>, count: usize, ranges: &[Range<usize>]) -> Result<TextList> {
     let error = cursor.clone();
     let strings = PackedStrings::of(cursor, count)?;
@@ -127,7 +143,7 @@ pub fn read(cursor: Cursor<'_>, count: usize, ranges: &[Range<usize>]) -> Result
     Ok(list)
 }
 
-/// Strings as they are written.
+/// Strings as they are written, of which single ones are read or compared where they lie.
 pub struct PackedStrings<'a> {
     /// The alphabet of each position, and the bits that it takes.
     positions: Vec<(u32, Alphabet)>,
@@ -140,9 +156,10 @@ pub struct PackedStrings<'a> {
 const FIRST_BITS: usize = 57;
 
 impl<'a> PackedStrings<'a> {
-    /// Of `count` strings.
+    /// Splits the bytes of `count` strings into alphabets and packed numbers.
     ///
-    /// Errors: `Corrupt` when they are others than so many.
+    /// Errors: `Corrupt` when the length is 0 or above 256 or there are more alphabets than positions (`strings of one length
+    /// have an impossible one`), a position names an alphabet that is not there, or the bytes are more or fewer than they take.
     pub fn of(mut cursor: Cursor<'a>, count: usize) -> Result<Self> {
         let len = cursor.varint_u32()? as usize;
         let alphabets = cursor.varint_u32()? as usize;
@@ -167,6 +184,7 @@ impl<'a> PackedStrings<'a> {
         Ok(Self { positions, bits, packed })
     }
 
+    /// A reader from the string at `row` on. The first byte may hold bits of the string before, which are shifted out.
     fn reader(&self, row: usize) -> StringReader<'_> {
         let first_bit = row.saturating_mul(self.bits);
         let mut packed = self.packed.iter().skip(first_bit / 8);
@@ -178,7 +196,8 @@ impl<'a> PackedStrings<'a> {
         StringReader { positions: &self.positions, packed, rest, rest_bits }
     }
 
-    /// The first bits of a string, which strings have in common that begin alike.
+    /// The first bits of a string, at most 57; equal for strings that begin alike. `ev3` in row 1 above gives 0b10: its first two
+    /// characters take no bits.
     pub fn first_bits(&self, row: usize) -> u64 {
         let first_bit = row.saturating_mul(self.bits);
         let (from, shift) = (first_bit / 8, first_bit % 8);
@@ -192,6 +211,7 @@ impl<'a> PackedStrings<'a> {
         word >> shift & self.first_mask()
     }
 
+    /// The bits that [`first_bits`](Self::first_bits) has: all of a string, or 57.
     fn first_mask(&self) -> u64 {
         (1 << self.bits.min(FIRST_BITS)) - 1
     }

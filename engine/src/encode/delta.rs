@@ -3,6 +3,24 @@
 //! Times inside a series rise slowly, so their differences need far fewer bits than themselves. Where
 //! a series ends, the next one starts earlier: such a fall would widen its whole vector, so falls are
 //! listed beside, and the values go on from there.
+//!
+//! Times of two series, the second one earlier than the end of the first (so short a block would be packed in fact):
+//!
+//! ```text
+//! 1_700_000_000_000 + [0, 1000, 2500, 3000 | 500, 700]
+//!                            offset  bytes
+//! smallest value                  0  00 68 e5 cf 8b 01 00 00     (1_700_000_000_000)
+//! bytes of a distance             8  02
+//! first value of vector 0         9  00 00
+//! falls                          11  01 00 00 00
+//! fall: row 4, distance 500      15  04 00 f4 01
+//! differences, packed            19  0, 1000, 1500, 500, 0, 200 in 11 bits each:
+//!                                    00 00 00 00 00 00 00 00 00 0b 00 00 00
+//!                                    00 40 1f 77 e9 03 00 64 00 00 00 00 00 00 00 00
+//! ```
+//!
+//! The difference at a fall is stored as 0 and not looked at. 60,000 times of series of 700 rows take 83,365 bytes this way,
+//! where packed would take 150,305.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -15,7 +33,7 @@ use crate::{
 /// Bytes of the row of a listed fall, in front of the value there.
 const ROW_LEN: usize = 2;
 
-/// What is written of some values.
+/// Values taken apart: those from which others go on, and the steps between.
 struct Parts {
     /// First value of each vector.
     firsts: Vec<i64>,
@@ -26,13 +44,14 @@ struct Parts {
 }
 
 impl Parts {
-    /// How the values are stored from which others go on.
+    /// The frame in which first values and values at falls are stored.
     fn places(&self) -> Relative {
         let falls = self.falls.iter().map(|&(_, value)| value);
         Relative::to(self.firsts.iter().copied().chain(falls))
     }
 }
 
+/// Takes values apart. Negative differences never occur: a smaller value is a fall, so that differences pack from 0 on.
 fn split(values: &[i64]) -> Parts {
     let mut parts = Parts {
         firsts: Vec::new(),
@@ -55,7 +74,7 @@ fn split(values: &[i64]) -> Parts {
     parts
 }
 
-/// Size in bytes.
+/// Size in bytes of the output of [`write()`].
 pub fn estimate(values: &[i64]) -> usize {
     let parts = split(values);
     let len = parts.places().len();
@@ -79,7 +98,7 @@ pub fn write(values: &[i64], out: &mut Vec<u8>) {
     packed::write(&parts.differences, out);
 }
 
-/// A readable delta block.
+/// A delta block that is opened. Falls are decoded at once: there is one for each series that ends in a vector.
 #[derive(Clone)]
 pub struct Delta<'a> {
     places: Relative,
@@ -90,6 +109,8 @@ pub struct Delta<'a> {
 }
 
 /// Opens a block of `rows` rows, which takes the rest of the cursor.
+///
+/// Errors: `Corrupt` when the input ends too early, or the rows of falls do not rise.
 pub fn open<'a>(cursor: &mut Cursor<'a>, rows: usize, place: &'a str) -> Result<Delta<'a>> {
     let places = Relative::read_header(cursor)?;
     let firsts = cursor.take(rows.div_ceil(VECTOR_ROWS) * places.len())?;
@@ -106,7 +127,8 @@ pub fn open<'a>(cursor: &mut Cursor<'a>, rows: usize, place: &'a str) -> Result<
 }
 
 impl Delta<'_> {
-    /// Reads the first rows of vector `index` into `out`.
+    /// Reads the first rows of vector `index` into `out`. There is no reading from the middle: a value is the sum of all
+    /// differences of its vector before it, up to the last fall.
     pub fn read(&self, index: usize, out: &mut [i64]) -> Result<()> {
         let mut firsts = Cursor::new(self.firsts, self.place);
         firsts.take(index * self.places.len())?;
@@ -120,6 +142,7 @@ impl Delta<'_> {
             if at >= out.len() {
                 break;
             }
+            // Sums up to the fall, then takes its value as it is listed and goes on from there.
             add_up(out.get_mut(done..at).unwrap_or_default(), &mut value);
             if let Some(slot) = out.get_mut(at) {
                 *slot = fallen;
@@ -132,7 +155,7 @@ impl Delta<'_> {
     }
 }
 
-/// Turns differences into values, going on from `value`.
+/// Turns differences into values, going on from `value`, which is the last one afterwards.
 fn add_up(differences: &mut [i64], value: &mut i64) {
     for slot in differences {
         *value = value.wrapping_add(*slot);

@@ -1,4 +1,21 @@
 //! Blocks of integers: the list of all encodings, and the choice among them.
+//!
+//! A block is a tag, then what its encoding writes. The writer computes the size of each encoding without writing it and takes
+//! the smallest; a reader follows the tag. Sizes in bytes with the tag, `-` where an encoding does not apply:
+//!
+//! ```text
+//! values                                        constant   packed    delta   sparse   chosen
+//! 3,000 times 5                                        9       22       35       20   constant
+//! n * n % 97, n < 5,000                                -    4,406   11,834        -   packed
+//! n * 1,000,003, n < 5,000 (a rising time)             -   18,802   12,567        -   delta
+//! 60,000 zeros, but for rows 0, 7, 1024, 59999         -      300      425       40   sparse
+//! ```
+//!
+//! ```text
+//! [100, 103, 101, 107]   offset  bytes
+//! tag                         0  01                               (packed)
+//! content                     1  64 00 00 00 00 00 00 00 00 03 …  (the 21 bytes of `packed`)
+//! ```
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -20,13 +37,14 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// What the encoding with this tag is called.
+    /// Name of the encoding with this tag, as `inlay-inspect segment --blocks` prints it; `?` for a tag that is not known.
     pub fn name_of(tag: u8) -> &'static str {
         ["constant", "packed", "delta", "sparse"].get(usize::from(tag)).copied().unwrap_or("?")
     }
 }
 
-/// The smallest encoding for `values`.
+/// The smallest encoding for `values`; equal sizes go to packed, then delta, then sparse. Where at most one row in 50 differs,
+/// sparse may take half as much again, because a filter reads the list alone.
 pub fn choose(values: &[i64]) -> Encoding {
     if constant::estimate(values).is_some() || values.is_empty() {
         return Encoding::Constant;
@@ -56,6 +74,9 @@ pub fn write(values: &[i64], out: &mut Vec<u8>) {
 
 /// Appends a block of `rows` rows of which those in `listed`, rising, are not 0, without a look at the
 /// others unless something smaller may come of it.
+///
+/// For a property of 40 of 65,536 rows, 40 values and 64 vectors are looked at. The bytes stand for the same rows as those of
+/// [`write()`], but need not be equal: delta is not tried where sparse suits better than packed.
 pub fn write_listed(rows: usize, listed: &[(u32, i64)], out: &mut Vec<u8>) {
     debug_assert!(listed.is_sorted_by_key(|&(row, _)| row));
     if listed.is_empty() {
@@ -75,7 +96,7 @@ pub fn write_listed(rows: usize, listed: &[(u32, i64)], out: &mut Vec<u8>) {
     }
 }
 
-/// A readable block of integers.
+/// A block of integers that is opened: its tag is known and its directory or list is split off.
 #[derive(Clone)]
 pub struct IntBlock<'a> {
     rows: usize,
@@ -97,6 +118,8 @@ impl<'a> IntBlock<'a> {
     }
 
     /// Opens a block of `rows` rows. Errors name `place`.
+    ///
+    /// Errors: `Corrupt` when the tag is not known ("a block has an unknown encoding") or the content ends too early.
     pub fn open(bytes: &'a [u8], rows: usize, place: &'a str) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, place);
         let body = match cursor.u8()? {
@@ -117,7 +140,8 @@ impl<'a> IntBlock<'a> {
         Ok(len)
     }
 
-    /// Reads rows of one vector into `out`, from the block's row `start` on.
+    /// Reads rows of one vector into `out`, from the block's row `start` on: `start` 1,030 and ten rows are rows 6 to 15 of
+    /// vector 1. The rows must not reach into the next vector.
     pub fn read_rows(&self, start: usize, out: &mut [i64]) -> Result<()> {
         let (index, first) = (start / VECTOR_ROWS, start % VECTOR_ROWS);
         match &self.body {
@@ -136,7 +160,7 @@ impl<'a> IntBlock<'a> {
         Ok(())
     }
 
-    /// Reads the whole block.
+    /// Reads the whole block: the values of all rows, for a merge or a verification.
     pub fn read_all(&self) -> Result<Vec<i64>> {
         let mut all = Vec::with_capacity(self.rows);
         let mut vector = [0; VECTOR_ROWS];

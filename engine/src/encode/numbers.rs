@@ -5,7 +5,32 @@
 //! not survive the round trip bit for bit are kept beside as exceptions. Columns of other floats
 //! are stored as they are, compressed.
 //!
-//! Presence is "all", "these rows" or "a bit a row", whichever is smallest.
+//! Presence is "all", "these rows" or "a bit a row", by the number of rows that have a value.
+//!
+//! ```text
+//! [1.25, absent, 0.1 + 0.2, 3.5] in a column of exponent 2
+//!                      offset  bytes
+//! presence: marked          0  02
+//! rows 0, 2, 3              1  0d
+//! exceptions                2  01 00 00 00
+//! position 2                6  02 00
+//! 0.30000000000000004       8  34 33 33 33 33 33 d3 3f
+//! integers: packed         16  01 7d 00 00 00 00 00 00 00 00 08 00 00 00     (125, 125, 125, 350)
+//!                              00 00 00 e1 00 00 00 00
+//! ```
+//!
+//! The absent row and the exception repeat 125, so they widen nothing. One value in 30 rows is listed:
+//!
+//! ```text
+//! row 20 has 2.5, in a column of exponent 1
+//! presence: listed          0  01
+//! rows                      1  01 00 14 00
+//! exceptions                5  00 00 00 00
+//! integers: constant        9  00 19 00 00 00 00 00 00 00
+//! ```
+//!
+//! Of 10,000 prices from 0.00 to 9.99 the exponent is 2, and a row takes ten bits. Of irrational numbers no exponent fits: the
+//! column is raw (exponent 255).
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -18,28 +43,33 @@ use crate::{
 /// Powers of ten that a double represents exactly and that keep quotients correctly rounded.
 const POWERS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-/// Marks a column that is stored as raw floats.
+/// Exponent of a column that is stored as raw floats: each block is a zstd frame of eight bytes a row.
 pub const RAW: u8 = 255;
-/// Integers up to here are exact in a double.
+/// Integers below 2^53 are exact in a double; from here on two of them may share one.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-/// Values looked at when the exponent is chosen.
+/// Values looked at when the exponent is chosen, spread evenly over the column.
 const SAMPLE: usize = 4_096;
 /// One value in this many may be an exception before raw floats are smaller.
 const EXCEPTIONS_AT_MOST: usize = 20;
 /// Fewer present rows than this in a full block are listed instead of marked.
 const SPARSE_ROWS_MAX: usize = 5_120;
-/// Rows for each present one from which on they are listed.
+/// Present rows are listed where there are more than so many rows for each of them: two bytes for its position, against a bit for
+/// each of these rows and a stored integer for each absent one.
 pub const LISTED_FROM: usize = 12;
 
+/// Presence: every row has a value, and none is NaN.
 const ALL: u8 = 0;
+/// Presence: the rows that have a value follow; only their values are stored.
 const LISTED: u8 = 1;
+/// Presence: a bit for each row follows; a value is stored for every row.
 const MARKED: u8 = 2;
 
 fn power(exponent: u8) -> f64 {
     POWERS.get(usize::from(exponent)).copied().unwrap_or(1.0)
 }
 
-/// The integer that stands for `value`, if it gives the same bits back.
+/// The integer that stands for `value`, if it gives the same bits back: 125 for 1.25 with exponent 2; `None` for `-0.0`, for
+/// 1.255 (of which 1.25 would be left) and for infinity.
 fn scale(value: f64, exponent: u8) -> Option<i64> {
     let scaled = (value * power(exponent)).round();
     if scaled.abs() >= EXACT_MAX {
@@ -49,11 +79,14 @@ fn scale(value: f64, exponent: u8) -> Option<i64> {
     (unscale(integer, exponent).to_bits() == value.to_bits()).then_some(integer)
 }
 
+/// The value that an integer stands for: 1.25 for 125 with exponent 2. A division, because 10^-2 is not exact in a double.
 fn unscale(integer: i64, exponent: u8) -> f64 {
     integer as f64 / power(exponent)
 }
 
-/// The decimal exponent for a column, or [`RAW`].
+/// The decimal exponent for a column, or [`RAW`]: the smallest with which at most one sampled value in 20 is an exception.
+///
+/// `values` may hold NaN for absent rows. Without any value it is 0.
 pub fn choose_exponent(values: &[f64]) -> u8 {
     let step = (values.len() / SAMPLE).max(1);
     let sample: Vec<f64> =
@@ -66,7 +99,8 @@ pub fn choose_exponent(values: &[f64]) -> u8 {
         .unwrap_or(RAW)
 }
 
-/// The decimal exponent for a column of which few rows have a value: one under which they can be listed.
+/// The decimal exponent for a column of which few rows have a value: one under which they can be listed, so never [`RAW`],
+/// whose blocks have eight bytes for every row before they are compressed.
 pub fn choose_exponent_listed(values: &[f64]) -> u8 {
     // What a raw column would hold are exceptions here, which take ten bytes instead of eight a row.
     match choose_exponent(values) {
@@ -75,7 +109,10 @@ pub fn choose_exponent_listed(values: &[f64]) -> u8 {
     }
 }
 
-/// Appends a block of `rows` rows of which those in `listed`, rising, have a value.
+/// Appends a block of `rows` rows of which those in `listed`, rising, have a value. The bytes are those of [`write()`] for the
+/// same rows.
+///
+/// Errors: zstd fails on a raw block.
 pub fn write_listed(
     rows: usize,
     listed: &[(u32, f64)],
@@ -98,12 +135,14 @@ pub fn write_listed(
     Ok(())
 }
 
-/// Whether the rows of a block that have a value are listed instead of marked.
+/// Whether the rows of a block that have a value are listed instead of marked: 5,119 of 65,536, but not 2 of 24.
 fn is_listed(present: usize, rows: usize) -> bool {
     present < SPARSE_ROWS_MAX && present * LISTED_FROM < rows
 }
 
-/// Appends a block of at most `BLOCK_ROWS` values with the column's exponent.
+/// Appends a block of at most `BLOCK_ROWS` values with the column's exponent; NaN is absent, whichever of its bits are set.
+///
+/// Errors: zstd fails on a raw block.
 pub fn write(values: &[f64], exponent: u8, out: &mut Vec<u8>) -> std::io::Result<()> {
     if exponent == RAW {
         let bytes: Vec<u8> =
@@ -141,7 +180,8 @@ pub fn write(values: &[f64], exponent: u8, out: &mut Vec<u8>) -> std::io::Result
     Ok(())
 }
 
-/// Appends exceptions and integers.
+/// Appends exceptions and integers. Positions of exceptions count the stored values, which are fewer than rows where these are
+/// listed.
 fn write_scaled(stored: impl Iterator<Item = f64>, exponent: u8, out: &mut Vec<u8>) {
     let mut integers = Vec::with_capacity(stored.size_hint().0);
     let mut exceptions = Vec::new();
@@ -164,7 +204,7 @@ fn write_scaled(stored: impl Iterator<Item = f64>, exponent: u8, out: &mut Vec<u
     ints::write(&integers, out);
 }
 
-/// What the encoding of a block is called.
+/// Name of the encoding of a block, as `inlay-inspect` prints it: `decimal 3, all`, `decimal 0, listed`, `raw zstd`.
 pub fn describe(bytes: &[u8], exponent: u8) -> String {
     if exponent == RAW {
         return "raw zstd".to_owned();
@@ -178,7 +218,7 @@ pub fn describe(bytes: &[u8], exponent: u8) -> String {
     format!("decimal {exponent}, {presence}")
 }
 
-/// A readable block of numbers.
+/// A block of numbers that is opened. A raw one is decompressed already; of others the lists of rows and exceptions are read.
 pub struct NumberBlock<'a> {
     rows: usize,
     body: NumbersBody<'a>,
@@ -201,7 +241,10 @@ enum Presence<'a> {
 }
 
 impl<'a> NumberBlock<'a> {
-    /// Opens a block of `rows` rows of a column with `exponent`. Errors name `place`.
+    /// Opens a block of `rows` rows of a column with `exponent`, which the section keeps. Errors name `place`.
+    ///
+    /// Errors: `Corrupt` when exponent or presence are not known, listed rows do not rise or lie behind the block, raw numbers
+    /// do not decompress or are fewer than rows, or the input ends too early.
     pub fn open(bytes: &'a [u8], rows: usize, exponent: u8, place: &'a str) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, place);
         if exponent == RAW {
@@ -248,7 +291,8 @@ impl<'a> NumberBlock<'a> {
         Ok(len)
     }
 
-    /// Reads rows of one vector into `out`, from the block's row `start` on; absent rows are NaN.
+    /// Reads rows of one vector into `out`, from the block's row `start` on; absent rows are NaN. The rows must not reach into
+    /// the next vector.
     pub fn read_rows(&self, start: usize, out: &mut [f64]) -> Result<()> {
         match &self.body {
             NumbersBody::Raw(raw) => {
@@ -280,6 +324,7 @@ impl<'a> NumberBlock<'a> {
                 let mut vector = [0; VECTOR_ROWS];
                 let (vector, _) = vector.split_at_mut(out.len().min(VECTOR_ROWS));
                 integers.read_rows(start, vector)?;
+                // One loop without branches over the whole vector; exceptions and absent rows are put over it afterwards.
                 let divisor = power(*exponent);
                 for (slot, &integer) in out.iter_mut().zip(vector.iter()) {
                     *slot = integer as f64 / divisor;
@@ -327,7 +372,7 @@ impl Block for NumberBlock<'_> {
     }
 }
 
-/// Puts the exceptions among `out`, whose first value has position `start`.
+/// Puts the exceptions among `out`, whose first value has position `start`. Exceptions of other positions are passed over.
 fn patch(out: &mut [f64], exceptions: &[(u16, f64)], start: usize) {
     let first = exceptions.partition_point(|(at, _)| usize::from(*at) < start);
     for (at, value) in exceptions.iter().skip(first) {
@@ -338,7 +383,7 @@ fn patch(out: &mut [f64], exceptions: &[(u16, f64)], start: usize) {
     }
 }
 
-/// Reads stored values `range` across vectors.
+/// Reads stored values `range` across vectors: positions in the list, not rows.
 fn read_range(
     integers: &ints::IntBlock<'_>,
     exceptions: &[(u16, f64)],

@@ -3,6 +3,30 @@
 //! Values that are rarely large would widen all the others, so a vector may pack only the low bits and list
 //! the few rows that have more (patches). A directory in front gives each vector's base, width and offset,
 //! so that any vector is read without its neighbours.
+//!
+//! ```text
+//! [100, 103, 101, 107]   offset  bytes
+//! smallest base               0  64 00 00 00 00 00 00 00     (100)
+//! bytes of a base             8  00                          (one vector: its base is the smallest)
+//! vector 0: width             9  03                          (the distances 0, 3, 1, 7 need three bits)
+//! vector 0: offset           10  00 00 00
+//! payload                    13  58 0e 00 00 00 00 00 00     (0 | 3 << 3 | 1 << 6 | 7 << 9 = 0xe58)
+//! ```
+//!
+//! With patches. 3,000 values below 250, one in a hundred a thousand times as large: 18 bits each would be 6,773 bytes.
+//! The writer packs the low eight bits of all and lists the ten high bits of the few: 3,123 bytes.
+//!
+//! ```text
+//! directory              offset  bytes
+//! smallest base, bytes        0  00 00 00 00 00 00 00 00 00
+//! vector 0                    9  88 00 00 00                 (0x80: patches; width 8; offset 0)
+//! vector 1                   13  88 22 04 00                 (offset 1058 = 1024 + 2 + 16 + 16)
+//! vector 2                   17  88 44 08 00                 (offset 2116)
+//! behind the low bits of vector 0:
+//! patches, width           1045  0b 0a                       (11 patches of 10 bits)
+//! rows                     1047  16 bytes                    (11 rows of 10 bits: 7, 107, 207, …)
+//! high bits                1063  16 bytes
+//! ```
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -18,21 +42,21 @@ use crate::{
 
 /// Bytes of a directory entry besides its base: width, and offset of three bytes.
 const ENTRY_LEN: usize = 1 + 3;
-/// Marks the width of a vector with patches.
+/// Bit of the width byte of a vector with patches; a width is at most 64, so the bit is free.
 const PATCHED: u8 = 0x80;
-/// Patches of a vector, at most.
+/// Patches of a vector, at most. So many rows and high bits are unpacked into arrays on the stack.
 const PATCHES_MAX: usize = 127;
 /// Bytes in front of patches: how many, and the width of what they add.
 const PATCHES_HEADER: usize = 2;
-/// Bits of a row within its vector.
+/// Bits of a row within its vector: 1,024 rows.
 const ROW_BITS: u32 = 10;
-/// Patches cost time to read, so they must save a sixteenth.
+/// Patches cost time to read, so they must save a sixteenth of the bytes of the vector without them.
 const WORTH_IT: usize = 16;
 
-/// How many values need how many bits.
+/// A histogram: how many values of a vector need 0, 1, … 64 bits. All that the choice of a frame depends on.
 struct Widths([u16; 65]);
 
-/// How the distances of a vector are stored.
+/// How the distances of a vector are stored: in `width` bits each, and `patch_width` further bits for some.
 #[derive(Clone, Copy)]
 struct PackedFrame {
     min: i64,
@@ -49,7 +73,10 @@ impl PackedFrame {
         Self::choose(min, &widths)
     }
 
-    /// The smallest frame for values of these widths.
+    /// The smallest frame for values of these widths, and without patches where none saves enough.
+    ///
+    /// Goes down from the widest value: each step narrower adds the values of one more width to the patches, until these are
+    /// more than a vector may have.
     fn choose(min: i64, widths: &Widths) -> Self {
         let count: usize = widths.0.iter().map(|&count| usize::from(count)).sum();
         let widest = widths.0.iter().rposition(|&count| count > 0).unwrap_or(0) as u32;
@@ -70,7 +97,7 @@ impl PackedFrame {
         best
     }
 
-    /// Bytes of a vector of `count` rows.
+    /// Bytes of a vector of `count` rows in the payload, patches included.
     fn bytes(&self, count: usize) -> usize {
         let patches = match self.patches {
             0 => 0,
@@ -108,7 +135,7 @@ impl Widths {
     }
 }
 
-/// Size in bytes.
+/// Size in bytes of the output of [`write()`], exactly: 21 for the four values above.
 pub fn estimate(values: &[i64]) -> usize {
     let frames: Vec<(PackedFrame, usize)> =
         values.chunks(VECTOR_ROWS).map(|vector| (PackedFrame::of(vector), vector.len())).collect();
@@ -116,6 +143,8 @@ pub fn estimate(values: &[i64]) -> usize {
 }
 
 /// Size in bytes of a block of `rows` rows of which those in `listed`, rising, are not 0.
+///
+/// Equals [`estimate`] of all rows, from the listed ones alone: zeros enter the histogram of their vector by their number.
 pub fn estimate_listed(rows: usize, listed: &[(u32, i64)]) -> usize {
     let mut rest = listed;
     let mut frames = Vec::new();
@@ -126,6 +155,7 @@ pub fn estimate_listed(rows: usize, listed: &[(u32, i64)]) -> usize {
         rest = behind;
         let zeros = count.saturating_sub(here.len());
         let least = here.iter().map(|&(_, value)| value).min();
+        // A zero is a value too: it is the smallest unless a listed one is negative, or all rows are listed.
         let min = least.map_or(0, |least| if zeros > 0 { least.min(0) } else { least });
         let mut widths = Widths([0; 65]);
         here.iter().for_each(|&(_, value)| widths.add(value.wrapping_sub(min) as u64, 1));
@@ -141,7 +171,7 @@ fn size(frames: &[(PackedFrame, usize)]) -> usize {
     Relative::HEADER_LEN + frames.len() * (bases.len() + ENTRY_LEN) + vectors
 }
 
-/// Appends directory and vectors.
+/// Appends header, directory and payload. Without values that is the header alone, nine bytes.
 pub fn write(values: &[i64], out: &mut Vec<u8>) {
     let frames: Vec<PackedFrame> = values.chunks(VECTOR_ROWS).map(PackedFrame::of).collect();
     let bases = Relative::to(frames.iter().map(|frame| frame.min));
@@ -157,7 +187,7 @@ pub fn write(values: &[i64], out: &mut Vec<u8>) {
     out.extend_from_slice(&payload);
 }
 
-/// A readable packed block.
+/// A packed block that is opened: header and directory are split off, no vector is read yet.
 #[derive(Clone, Copy)]
 pub struct Packed<'a> {
     rows: usize,
@@ -168,6 +198,8 @@ pub struct Packed<'a> {
 }
 
 /// Opens a block of `rows` rows, which takes the rest of the cursor.
+///
+/// Errors: `Corrupt` when the input ends within header or directory. Widths and offsets are looked at when a vector is read.
 pub fn open<'a>(cursor: &mut Cursor<'a>, rows: usize, place: &'a str) -> Result<Packed<'a>> {
     let bases = Relative::read_header(cursor)?;
     let directory = cursor.take(rows.div_ceil(VECTOR_ROWS) * (bases.len() + ENTRY_LEN))?;
@@ -177,6 +209,8 @@ pub fn open<'a>(cursor: &mut Cursor<'a>, rows: usize, place: &'a str) -> Result<
 
 impl Packed<'_> {
     /// Reads rows of vector `index` into `out`, from its row `first` on.
+    ///
+    /// Errors: `Corrupt` when the width is above 64, the rows reach behind the vector, or its bits lie outside of the payload.
     pub fn read(&self, index: usize, first: usize, out: &mut [i64]) -> Result<()> {
         let mut entry = Cursor::new(self.directory, self.place);
         entry.take(index * (self.bases.len() + ENTRY_LEN))?;
@@ -198,7 +232,8 @@ impl Packed<'_> {
     }
 }
 
-/// Adds the high bits of the rows that are listed behind a vector.
+/// Adds the high bits of the rows that are listed behind a vector. `out` holds the rows from `first` on; patches of other rows
+/// are passed over.
 fn patch(payload: &mut Cursor<'_>, width: u32, first: usize, out: &mut [i64]) -> Result<()> {
     let (count, patch_width) = (usize::from(payload.u8()?), u32::from(payload.u8()?));
     if count > PATCHES_MAX || width + patch_width > 64 {

@@ -3,6 +3,17 @@
 //! Neighbours share prefixes (sorted dictionaries, rising ids), so each string is written as the
 //! length it shares with the one before and the rest; zstd takes what remains. A list is read as a
 //! whole.
+//!
+//! ```text
+//! the dictionary ["gpt-4o", "gpt-4o-mini", "o1"] before zstd
+//!                   offset  bytes
+//! shares 0, adds 6       0  00 06 67 70 74 2d 34 6f      gpt-4o
+//! shares 6, adds 5       8  06 05 2d 6d 69 6e 69         -mini
+//! shares 0, adds 2      15  00 02 6f 31                  o1
+//! ```
+//!
+//! How many strings there are is known from outside. Refused: a string that shares more bytes than the one before has
+//! (`a string shares more than its neighbour has`), and strings of more than 256 MiB together (`a list is too large`).
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -16,10 +27,13 @@ use crate::{
 /// Bytes of all strings of a list, at most. A string takes three bytes to repeat the one before, so
 /// sixty bytes could unfold to gigabytes.
 const LIST_BYTES_MAX: usize = BLOCK_ROWS * TEXT_BYTES_MAX;
-/// Bytes that describe a string: two varints of what fits a list.
+/// Bytes that describe a string, at most: two varints of lengths that fit a list.
 const LENGTHS_BYTES_MAX: usize = 2 * 5;
 
-/// Appends a list of at most [`LIST_BYTES_MAX`].
+/// Appends a list of at most [`LIST_BYTES_MAX`] in any order; sorted ones get smaller. `level` is that of zstd: 3 for
+/// dictionaries, 1 for users and event ids.
+///
+/// Errors: the strings are too large together, or zstd fails.
 pub fn write<'a>(
     strings: impl Iterator<Item = &'a [u8]>,
     level: i32,
@@ -41,7 +55,8 @@ pub fn write<'a>(
     compressed::write(&plain, level, out)
 }
 
-/// Byte strings end to end, so that a list of many is two allocations.
+/// Byte strings end to end, so that a list of many is two allocations: `ends` is `[6, 17, 19]` for the example above and
+/// `bytes` is `gpt-4ogpt-4o-minio1`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextList {
     ends: Vec<usize>,
@@ -54,7 +69,7 @@ impl TextList {
         self.ends.len()
     }
 
-    /// Bytes of all strings.
+    /// Bytes of all strings, for the account of a cache: 19 above.
     pub fn bytes_used(&self) -> usize {
         self.bytes.len()
     }
@@ -66,7 +81,8 @@ impl TextList {
         self.bytes.get(start.unwrap_or_default()..end).unwrap_or_default()
     }
 
-    /// Some of the strings, end to end, and where each ends from where the first begins.
+    /// Some of the strings, end to end, and where each ends from where the first begins. Of strings 1 to 2 above that is
+    /// `gpt-4o-minio1` and `[11, 13]`: the parts of an Arrow array of strings, without a copy for each.
     pub fn some(&self, range: std::ops::Range<usize>) -> (&[u8], impl Iterator<Item = usize>) {
         let ends = self.ends.get(range.clone()).unwrap_or_default();
         let start = range.start.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
@@ -76,7 +92,7 @@ impl TextList {
         (bytes, ends.iter().map(move |end| end - start))
     }
 
-    /// The index of a string in a sorted list.
+    /// The index of a string in a sorted list: `position(b"o1")` is 2 above, `position(b"o3")` is `None`.
     pub fn position(&self, string: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -96,7 +112,7 @@ impl TextList {
         self.ends.push(self.bytes.len());
     }
 
-    /// Appends a string that shares its first `shared` bytes with the last one.
+    /// Appends a string that shares its first `shared` bytes with the last one. [`read`] has checked that the last one has so many.
     fn push_shared(&mut self, shared: usize, rest: &[u8]) {
         let start = self.ends.len().checked_sub(2).and_then(|before| self.ends.get(before));
         let start = start.copied().unwrap_or_default();
@@ -118,6 +134,10 @@ impl TextList {
 }
 
 /// Reads a list of `count` strings back. Errors name `place`.
+///
+/// Goes over the lengths first and then reserves exactly what the strings take, so that a list that claims gigabytes is refused
+/// before memory is taken for them.
+/// Errors: `Corrupt` when the bytes do not decompress, a length cannot be, or there are more or fewer than `count` strings.
 pub fn read(bytes: &[u8], count: usize, place: &str) -> Result<TextList> {
     let len_max = count.saturating_mul(LENGTHS_BYTES_MAX).saturating_add(LIST_BYTES_MAX);
     let plain = compressed::read(Cursor::new(bytes, place), len_max)?;
@@ -133,7 +153,7 @@ pub fn read(bytes: &[u8], count: usize, place: &str) -> Result<TextList> {
     Ok(strings)
 }
 
-/// Bytes of all strings, known before room is made for them.
+/// Bytes of all strings: the sum of their lengths, shared bytes included.
 fn unfolded_len(mut cursor: Cursor<'_>, count: usize) -> Result<usize> {
     let (mut last, mut total) = (0, 0);
     for _ in 0..count {

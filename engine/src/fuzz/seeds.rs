@@ -3,6 +3,19 @@
 //! `testdata/fuzz/<target>` has pieces of the golden files, made by [`write_the_seeds`], and every
 //! input that once found something (`found-…`). They are run as they are, and a few thousand times
 //! changed at random: flipped, cut, doubled, spliced.
+//!
+//! A seed is named after its target and its sort; counts that the target needs stand in front of the piece:
+//!
+//! ```text
+//! testdata/fuzz/bitmaps/roaring--1-values-0    01 01 12 3a 30 …        a block of bitmaps, nothing in front
+//! testdata/fuzz/ints/packed-0                  rows less one, u16      then a block of integers
+//! testdata/fuzz/numbers/decimal-2--listed-0    rows less one, u16; exponent, u8; then a block of numbers
+//! testdata/fuzz/runs/3-runs-0                  length of the runs, u16; runs and hours without compression
+//! testdata/fuzz/log/pair-0                     length of the first file, u16; LSN, u64; two files of the log
+//! testdata/fuzz/zones/codes-0                  0 for zones of codes, 1 for those of numbers; then zones
+//! ```
+//!
+//! A panic here does not say which input it was; the fuzzer over the same directory does.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -26,18 +39,19 @@ use crate::{
 // run, and runs of more rows than a number holds; a superblock that no further generation can follow; a path
 // in a backup's list that lost its last character.
 
-/// Changed inputs a target.
+/// Changed inputs a target: nine thousand of all eighteen.
 const ROUNDS: usize = 500;
-/// Seeds of one target and encoding.
+/// Seeds of one target and sort, at most: the fuzzer makes the others.
 const SEEDS_EACH: usize = 2;
 /// Larger pieces make a fuzzer slow.
 const SEED_BYTES_MAX: usize = 13 * 1_024;
 
+/// Relative to the crate, where `cargo test` runs.
 fn testdata() -> PathBuf {
     PathBuf::from("testdata")
 }
 
-/// The inputs of a target.
+/// The inputs of a target, sorted by name, so that a run is the same on every machine.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let directory = OsVfs::existing(testdata().join("fuzz").join(target));
     let names = directory.list("").expect("every target has seeds");
@@ -59,11 +73,17 @@ fn no_seed_and_no_variation_of_one_panics() {
     }
 }
 
+/// A number below `bound`, which is not 0.
 fn below(rng: &SeededRng, bound: usize) -> usize {
     rng.below(bound as u64) as usize
 }
 
-/// An input with a few changes.
+/// An input with one to three changes, each of one kind:
+///
+/// ```text
+/// 0 cut off   1 a piece left out   2 a piece doubled   3 a piece of another seed put over it
+/// 4 an extreme number of 1, 2, 4 or 8 bytes put over it   5, 6 one bit flipped
+/// ```
 fn variation(corpus: &[Vec<u8>], rng: &SeededRng) -> Vec<u8> {
     let mut bytes = corpus[below(rng, corpus.len())].clone();
     for _ in 0..=rng.below(3) {
@@ -97,11 +117,12 @@ fn variation(corpus: &[Vec<u8>], rng: &SeededRng) -> Vec<u8> {
     bytes
 }
 
-/// Pieces of the golden files, by target and name.
+/// Pieces of the golden files, by target and name: `("ints", "packed-0")`.
 struct Seeds(BTreeMap<(&'static str, String), Vec<u8>>);
 
 impl Seeds {
-    /// Keeps a piece, unless the target has enough of this sort.
+    /// Keeps a piece, unless the target has enough of this sort or the piece is large. The sort becomes a part of a file's name:
+    /// `decimal 2, listed` is `decimal-2--listed`.
     fn add(&mut self, target: &'static str, sort: &str, bytes: Vec<u8>) {
         let sort: String =
             sort.chars().map(|char| if char.is_alphanumeric() { char } else { '-' }).collect();
@@ -114,6 +135,7 @@ impl Seeds {
         }
     }
 
+    /// Blocks of all sections of all segments, by encoding; footers of small segments, and whole small files.
     fn sections(&mut self, inspection: &Inspection, vfs: &OsVfs) {
         for info in inspection.segments().unwrap() {
             let file = vfs.map(&info.path).unwrap();
@@ -169,6 +191,7 @@ impl Seeds {
         }
     }
 
+    /// Zones with a presence set and without, and of numbers with some rows and with none.
     fn zones(&mut self) {
         let mut codes = vec![0];
         CodeZone::of(&[0, 3, 3, 200], 250).write(&mut codes);
@@ -180,6 +203,7 @@ impl Seeds {
         self.add("zones", "numbers", numbers);
     }
 
+    /// Sketches and digests of few, listed and dense states, two each where they are small enough.
     fn sketches(&mut self) {
         let rng = SeededRng::new(7);
         for (sort, count) in [("few", 5), ("listed", 900), ("dense", 3_000)] {
@@ -202,7 +226,7 @@ impl Seeds {
         }
     }
 
-    /// A list of few bytes that would unfold to gigabytes.
+    /// A list of few bytes that would decompress to gigabytes: a reader has to refuse it before it reserves memory.
     fn unfolding(&mut self) {
         let mut plain = vec![0];
         plain.put_bytes(&[b'a'; 60_000]);
@@ -215,15 +239,18 @@ impl Seeds {
         self.add("texts", "unfolding", [&[255, 255], &len[..], &list].concat());
     }
 
+    /// Each log file alone and with a header of the file that would follow; the payload of each record.
     fn log(&mut self, inspection: &Inspection, vfs: &OsVfs) {
         for name in vfs.list("wal").unwrap() {
             let file = vfs.map(&format!("wal/{name}")).unwrap();
+            // Without the preallocated zeros, of which a log file mostly consists.
             let used = file.iter().rposition(|&byte| byte != 0).unwrap() + 1;
             let file = &file[..used.next_multiple_of(8)];
             let after = (name[..20].parse::<u64>().unwrap() - 1).to_le_bytes();
             let alone = [&(file.len() as u16).to_le_bytes(), &after[..], file].concat();
             self.add("log", "alone", alone);
             // A second file that continues: a header for the record after the last one.
+            // Only the LSN is changed: the target puts the chain and the checksum right.
             let mut next = file[..64].to_vec();
             next[36..44].copy_from_slice(&(inspection.lsn() + 1).to_le_bytes());
             let pair = [&(file.len() as u16).to_le_bytes(), &after[..], file, &next].concat();
@@ -239,6 +266,7 @@ impl Seeds {
         }
     }
 
+    /// Whole files of the other kinds, and records of the keyspace's keys of segments, id runs and erasures.
     fn files(&mut self, inspection: &Inspection, vfs: &OsVfs) {
         for name in vfs.list("ckpt").unwrap() {
             let file = vfs.map(&format!("ckpt/{name}")).unwrap().to_vec();

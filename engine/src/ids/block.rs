@@ -4,6 +4,16 @@
 //! distance are random and stored verbatim; the bits above rise by about one a hash and are stored in unary, as zeros
 //! before a one ([Elias-Fano](https://en.wikipedia.org/wiki/Elias%E2%80%93Fano_encoding)). Of four million hashes of
 //! 88 bits each takes 68: 66 low ones and two.
+//!
+//! ```text
+//! [1000, 1003, 1010, 1013, 1021]     offset  bytes
+//! low bits                                0  02            (range 21, five hashes: two bits)
+//! low parts                               1  6c 01         (distances 0, 3, 10, 13, 21: 0, 3, 2, 1, 1)
+//! high parts                              3  53 02         (0, 0, 2, 3, 5: steps 1 1 001 01 001)
+//! ```
+//!
+//! 1000, the first one, is in the list of blocks. Looking for 1013: distance 13, high part 3, low part 1. The bit behind the
+//! third zero is bit 6, so three hashes come before; there is a one, and the low part of hash 3 is 1: it is there.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -33,6 +43,7 @@ pub fn write(hashes: &[u128], out: &mut Vec<u8>) {
     out.extend_from_slice(&high.finish());
 }
 
+/// Appends a number of up to 128 bits in steps of the writer.
 fn put(writer: &mut BitWriter, mut number: u128, mut bits: u32) {
     while bits > 0 {
         let part = bits.min(32);
@@ -42,12 +53,12 @@ fn put(writer: &mut BitWriter, mut number: u128, mut bits: u32) {
     }
 }
 
-/// So many ones.
+/// So many ones in the lowest bits, none for 0: a mask.
 fn ones(bits: u32) -> u128 {
     u128::MAX.checked_shr(128 - bits).unwrap_or(0)
 }
 
-/// A block as it lies in the file.
+/// A block as it lies in the file: a probe decodes a few hashes and no others.
 pub struct Block<'a> {
     first: u128,
     count: usize,
@@ -59,7 +70,8 @@ pub struct Block<'a> {
 impl<'a> Block<'a> {
     /// Reads the frame of a block of `count` hashes, the first of which is `first`.
     ///
-    /// Errors: what is wrong, when the bytes are too few for so many.
+    /// Errors: what is wrong, when the bytes are too few for so many ("a block is shorter than its hashes"), there are 128 low
+    /// bits or more, or the block begins with another hash than listed. The caller adds the file.
     pub fn open(
         bytes: &'a [u8],
         first: u128,
@@ -84,7 +96,8 @@ impl<'a> Block<'a> {
         Ok(block)
     }
 
-    /// Whether the block holds a hash.
+    /// Whether the block holds a hash. Counts zeros up to its high part, then compares the low parts of the hashes that share it,
+    /// one or two as a rule.
     pub fn contains(&self, hash: u128) -> bool {
         let Some(distance) = hash.checked_sub(self.first) else { return false };
         let high = distance >> self.low_bits;
@@ -129,7 +142,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The position of the bit after so many zeros.
+    /// The position of the bit after so many zeros; `None` when there are fewer. A word at a time, whose zeros are counted at once.
     fn after_zeros(&self, zeros: usize) -> Option<usize> {
         let mut left = zeros;
         if left == 0 {

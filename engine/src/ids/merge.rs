@@ -1,4 +1,12 @@
 //! Merging id runs into one, without the ids of deleted events.
+//!
+//! ```text
+//! run A      2  5  9          without   5
+//! run B      3  5  7
+//! merged     2  3  7  9
+//! ```
+//!
+//! Runs of one generation may share an id where one of them was written anew from the segments: it is written once.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -20,6 +28,7 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
+    /// Moves to the next hash, opening the next block where this one is used up. `head` is `None` at the end.
     fn advance(&mut self) -> Result<()> {
         self.head = self.hashes.next();
         while self.head.is_none() && self.block < self.run.block_count() {
@@ -32,7 +41,10 @@ impl Stream<'_> {
 }
 
 /// Writes the ids of `inputs` that are not in `without` as one run. `breathe` is called for each
-/// block. Shape: one block an input, and the filter's keys.
+/// block: it waits while queries run, and its error ends the merge.
+///
+/// Shape: in memory are one block of each input, and the filter's keys.
+/// Errors: `Corrupt` when a block of an input is damaged, `Io` when the disk refuses; nothing stays behind.
 pub fn merge(
     vfs: &dyn Vfs,
     new: NewRun,

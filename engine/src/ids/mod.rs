@@ -4,6 +4,23 @@
 //! probe asks the run's filter first (one byte an id, wrong for 0.4 % of unknown ids), then looks the
 //! hash up in the sorted list, which decides. The filter is never the truth.
 //!
+//! ```text
+//! ids/02913/019a6356-6e00-7b29-9172-b1a4f0f3ae86.ids     (of the golden files: 1,150 ids, 13,373 bytes)
+//!      0  blocks: one of 1,150 hashes, 77 low bits each
+//! 11,469  filter: 20 bytes of description, 1,792 of fingerprints
+//! 13,281  list: first hash, end and checksum of each block
+//! 13,309  trailer
+//! ```
+//!
+//! An event that arrives with an id:
+//!
+//! ```text
+//! hash of (namespace, tenant, id)    recent ids in memory   →  known: a duplicate
+//!                                    run of today's flush   →  filter: certainly not
+//!                                    run of last week       →  filter: look it up; block 3: not there
+//!                                                           →  new
+//! ```
+//!
 //! Layout: `doc/format.md`, "Id runs".
 
 mod block;

@@ -1,4 +1,17 @@
 //! Writing an id run, block by block.
+//!
+//! The file is written front to back, read back whole, and only then gets its name:
+//!
+//! ```text
+//! create tmp/019a….ids
+//! write  block 0, block 1, … filter, list, trailer
+//! sync
+//! open and verify: trailer, list, every block, the order, the filter knows every hash
+//! rename tmp/019a….ids → ids/02913/019a….ids
+//! sync   ids/02913                              (by the caller, with what else it renames)
+//! ```
+//!
+//! Where any step fails, the temporary file is removed and no run has come to be.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -32,7 +45,9 @@ pub struct NewRun {
 /// Writes a run under `tmp/`, verifies it and renames it into place. `next` gives the hashes, sorted
 /// and distinct, so many at a time, and fewer at the end. The caller syncs the directory.
 ///
-/// Shape: while the filter is built, some 35 bytes a hash are in memory.
+/// Shape: while the filter is built, some 35 bytes a hash are in memory. `next(4096, &mut hashes)` appends up to 4,096 hashes;
+/// fewer end the run.
+/// Errors: those of `next`, `Io` of the disk, `Corrupt` when what is read back is not what was written.
 pub fn write(
     vfs: &dyn Vfs,
     new: NewRun,

@@ -2,6 +2,19 @@
 //!
 //! A block of codes is scanned faster than a dense bitmap is walked, so only values with few hits
 //! in a block have one. The rest is left to the code-presence set of the zone and to the scan.
+//!
+//! ```text
+//! 10,000 rows, of which 25 have code 2 and the others 0 or 1: one bitmap
+//!
+//! a block with code 1 in row 2 alone      offset  bytes
+//! bitmaps                                      0  01
+//! code                                         1  01
+//! bytes of the bitmap                          2  12
+//! roaring, portable form                       3  3a 30 00 00  01 00 00 00  00 00 00 00  10 00 00 00  02 00
+//! ```
+//!
+//! Refused: codes that do not rise, rows of no block (`bitmaps have impossible codes or rows`), and bytes that the `roaring` crate
+//! does not read (`a bitmap is damaged: …`).
 
 use roaring::RoaringBitmap;
 
@@ -10,24 +23,25 @@ use crate::{
     error::Result,
 };
 
-/// The properties that rollups and bitmaps know.
+/// The properties that rollups and bitmaps know. Other string properties have zones alone.
 pub const ROLLUP_DIMENSIONS: [&str; 5] = ["model", "endpoint", "status", "plan", "source"];
 
 /// A value with more hits than one row in this many has no bitmap in the block: scanning its codes is
 /// then about as fast, and a hit costs two bytes.
 const ROWS_PER_HIT: usize = 400;
 
-/// Rows of a block, at most.
+/// Rows of a block, at most; a row of a bitmap is below it.
 const BLOCK_ROWS: u32 = 65_536;
 
 /// Bitmaps of one block: for each code with few hits, its rows within the block.
 #[derive(Debug, Default, PartialEq)]
 pub struct BlockBitmaps {
+    /// By rising code.
     codes: Vec<(u32, RoaringBitmap)>,
 }
 
 impl BlockBitmaps {
-    /// The bitmaps of a block; code 0, "absent", has none.
+    /// The bitmaps of a block; code 0, "absent", has none. Of 10,000 rows a value has one with up to 25 hits.
     pub fn of(codes: &[i64]) -> Self {
         let mut hits = std::collections::BTreeMap::<u32, RoaringBitmap>::new();
         let mut counts = std::collections::BTreeMap::<i64, usize>::new();
@@ -48,7 +62,7 @@ impl BlockBitmaps {
         self.codes.len()
     }
 
-    /// Rows of the block with `code`, if that code has a bitmap.
+    /// Rows of the block with `code`, if that code has a bitmap. `None` does not mean that no row has it: the zone and the codes say.
     pub fn rows(&self, code: u32) -> Option<&RoaringBitmap> {
         let at = self.codes.binary_search_by_key(&code, |(code, _)| *code).ok()?;
         self.codes.get(at).map(|(_, rows)| rows)
@@ -60,7 +74,7 @@ impl BlockBitmaps {
         Some(self.codes.swap_remove(at).1)
     }
 
-    /// Appends the bitmaps.
+    /// Appends the bitmaps: a byte where no value is rare. Errors: none that a `Vec` gives.
     pub fn write(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
         out.put_varint(self.codes.len() as u64);
         for (code, rows) in &self.codes {
@@ -73,6 +87,8 @@ impl BlockBitmaps {
     }
 
     /// Reads the bitmaps back.
+    ///
+    /// Errors: `Corrupt` when a bitmap cannot be read, codes do not rise, or a row is beyond the block.
     pub fn read(bytes: &[u8], place: &str) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, place);
         let mut codes: Vec<(u32, RoaringBitmap)> = Vec::new();

@@ -1,11 +1,28 @@
 //! Zone maps: bounds of the values in each block of a column, to skip blocks.
+//!
+//! Zones lie in the footer of a segment, so they are known without a block being read.
+//!
+//! ```text
+//! codes [1, 1, 4] of a dictionary of four values    offset  bytes
+//! smallest code                                          0  01
+//! largest code                                           1  04
+//! presence set follows                                   2  01
+//! codes 1 and 4                                          3  12 00 00 00 00 00 00 00, then 24 zeros
+//!
+//! numbers [1.5, absent]                             offset  bytes
+//! smallest                                               0  00 00 00 00 00 00 f8 3f
+//! largest                                                8  00 00 00 00 00 00 f8 3f
+//! absent rows                                           16  01
+//! ```
+//!
+//! A zone may let a block through that has no match, but never excludes one that has.
 
 use crate::{
     base::coding::{Cursor, Put},
     error::Result,
 };
 
-/// Codes up to here fit the presence set.
+/// Codes below this fit the presence set: four words of 64 bits.
 const SET_CODES: u32 = 256;
 
 /// Codes in a block of a string column, where code 0 stands for "absent".
@@ -15,7 +32,7 @@ pub struct CodeZone {
     pub min: u32,
     /// Largest code; 0 when no row has a value.
     pub max: u32,
-    /// Which codes occur, where the dictionary is small enough.
+    /// Which codes occur, bit `c % 64` of word `c / 64`, where the dictionary has fewer than 256 values.
     pub set: Option<[u64; 4]>,
 }
 
@@ -43,7 +60,7 @@ impl CodeZone {
         Self::of(&codes, dictionary_len)
     }
 
-    /// Whether the block can hold `code`.
+    /// Whether the block can hold `code`. By the set where there is one, which is exact; else by the bounds.
     pub fn may_contain(&self, code: u32) -> bool {
         match self.set {
             Some(set) => {
@@ -63,7 +80,7 @@ impl CodeZone {
         }
     }
 
-    /// Reads a zone back.
+    /// Reads a zone back. Errors: `Corrupt` when the input ends within it.
     pub fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         let (min, max) = (cursor.varint_u32()?, cursor.varint_u32()?);
         let set = match cursor.u8()? {
@@ -81,7 +98,7 @@ pub struct NumberZone {
     pub min: f64,
     /// Largest number, negative infinity when all are absent.
     pub max: f64,
-    /// Rows without the property.
+    /// Rows without the property. Where it is the number of rows of the block, a question that needs the number skips the block.
     pub absent: u32,
 }
 

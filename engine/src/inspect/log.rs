@@ -1,4 +1,16 @@
 //! Records of the log and keys of the keyspace, described.
+//!
+//! ```text
+//! RecordInfo  lsn 84  events  wal/00000000000000000082.wal  offset 349  2,381 bytes  22 events
+//!             keys ["user usage/1"]                                        written in the same transaction
+//! RecordInfo  lsn 82  writes  …                 keys ["engine s 019a6356-…", "engine i 019a6356-…", "engine f"]     a flush
+//!
+//! key bytes                           printed
+//! 00 66                               engine f
+//! 00 73 01 9a 63 56 …                 engine s 019a6356-6e00-7ec8-b074-7e0b5b63c210
+//! 00 72 00 00 00 07                   engine r 7
+//! 01 6f 2f 61 0a                      user o/a\n
+//! ```
 
 use super::Inspection;
 use crate::{
@@ -20,7 +32,7 @@ pub struct RecordInfo {
     pub offset: u64,
     /// Length of the payload in bytes.
     pub bytes: u64,
-    /// Events that were new.
+    /// Events that were new; rows that were known before are in the record and are not counted.
     pub events: usize,
     /// Keys that were written or deleted: each one's space and key, as [`KeyInfo`] has them, with a
     /// blank between.
@@ -34,7 +46,7 @@ pub struct RecordInfo {
 pub struct KeyInfo {
     /// `engine` or `user`.
     pub space: &'static str,
-    /// The key, printable.
+    /// The key, printable: `s 019a6356-…`, `o/acme/dashboard/019a…`; bytes that are none of printable ASCII as `\x00`.
     pub key: String,
     /// Bytes of its value.
     pub value: Vec<u8>,
@@ -76,7 +88,7 @@ impl Inspection {
         })
     }
 
-    /// The keys that start with `prefix`, as they are printed, in order.
+    /// The keys that start with `prefix`, as they are printed, in order: `"s"` gives the segments, and keys of the user that begin so.
     pub fn keys<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = KeyInfo> + 'a {
         self.tree.iter().filter_map(move |(key, value)| {
             let (space, key) = named(key);
@@ -101,7 +113,7 @@ fn named(key: &[u8]) -> (&'static str, String) {
     ("engine", printable(letter) + &rest)
 }
 
-/// Text as it is, other bytes as `\x..`.
+/// Printable ASCII as it is, other bytes as `\n`, `\x00` and the like.
 fn printable(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect()
 }

@@ -2,6 +2,20 @@
 //!
 //! What is damaged is described, not refused: an inspection shows as much as can be read, and
 //! `verify` lists everything that is wrong.
+//!
+//! `inlay-inspect` prints the results, and `inlay verify` runs the same verification:
+//!
+//! ```text
+//! Inspection::open(disk)     superblock, newest checkpoint, log after it: the state as of the last record
+//!   .segments()              019a…  fresh   seg/l0/019a….seg        2025-11-08   41,000 rows
+//!   .sections(uuid)          times, numbers latency_ms, …           blocks with encoding, offset, zone
+//!   .log(0)                  LSN 309  events  wal/0….wal offset 100  1,000 events
+//!   .keys("f")               engine f = flushed LSN
+//!   .verify(…)               numbers of what was checked, and problems with file and reason
+//! ```
+//!
+//! Where the log is damaged, `open` fails with the reason, and [`Inspection::open_without_log`] shows the newest checkpoint.
+//! Where the directory holds no database: `directory: holds no database: SUPER.a and SUPER.b are missing`.
 
 mod log;
 mod segments;
@@ -24,10 +38,11 @@ use crate::{
     wal::{LogTail, Record},
 };
 
-/// How often the state is read again when the log of a running server changed meanwhile.
+/// How often the state is read, at most, when a running server changes it meanwhile: a checkpoint is replaced, a frame is being
+/// written. Real damage is the same each time.
 const READ_ATTEMPTS: usize = 5;
 
-/// A data directory as it was found.
+/// A data directory as it was found: later changes of a running server are not seen, but files that it removes are gone.
 pub struct Inspection {
     vfs: Arc<dyn Vfs>,
     superblock: Superblock,
@@ -44,7 +59,7 @@ impl Inspection {
         Self::of(Arc::new(vfs))
     }
 
-    /// As [`Inspection::open`], of a disk that is shared.
+    /// As [`Inspection::open`], of a disk that is shared; read-only here, whatever it is elsewhere.
     pub fn of(vfs: Arc<dyn Vfs>) -> Result<Self> {
         let vfs: Arc<dyn Vfs> = Arc::new(ReadOnlyVfs(vfs));
         let mut attempt = 0;
@@ -81,6 +96,7 @@ impl Inspection {
         Err(first_error.unwrap_or_else(|| Error::corrupt(checkpoint::DIRECTORY, "holds none")))
     }
 
+    /// The superblock. Errors: `Invalid` when both slots are missing.
     fn load(vfs: &Arc<dyn Vfs>) -> Result<Superblock> {
         Superblock::load(&**vfs)?.ok_or_else(|| {
             Error::invalid("directory", "holds no database: SUPER.a and SUPER.b are missing")
@@ -98,7 +114,7 @@ impl Inspection {
         uuid::Uuid::from_bytes(self.superblock.db)
     }
 
-    /// LSN of the last record.
+    /// LSN of the last record: 315 when 315 records were ever committed.
     pub fn lsn(&self) -> u64 {
         self.tail.lsn_last
     }
@@ -108,13 +124,13 @@ impl Inspection {
         flushed_lsn(&self.tree)
     }
 
-    /// Checkpoints, newest first: LSN, and the LSN after which the log is needed with it.
+    /// Checkpoints, newest first: LSN, and the LSN after which the log is needed with it. `[(306, 306), (258, 258)]`.
     pub fn checkpoints(&self) -> Vec<(u64, u64)> {
         let kept = self.superblock.checkpoints.iter();
         kept.map(|checkpoint| (checkpoint.lsn, checkpoint.replay_after)).collect()
     }
 
-    /// Bytes behind the last whole frame of the log that are not zero.
+    /// Bytes behind the last whole frame of the log that are not zero: the rest of a write that a crash cut off, never acknowledged.
     pub fn torn_bytes(&self) -> u64 {
         self.tail.torn_bytes
     }

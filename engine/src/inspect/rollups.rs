@@ -1,4 +1,13 @@
 //! The rollups of a segment as rows: aggregates of each series by value, day and hour.
+//!
+//! ```text
+//! day         hour              namespace  tenant  event  values       number  count  sums
+//! 2025-11-02  -                 2          acme    call   model=large  -       21     -
+//! 2025-11-02  -                 2          acme    call   model=small  -       7      -
+//! 2025-11-02  2025-11-02 03:00  2          acme    call   model=large  -       21     -
+//! 2025-11-02  -                 2          acme    call   -            ms      28     sum, smallest, largest
+//! 2025-11-02  -                 2          (all)   call   model=large  -       26     -
+//! ```
 
 use std::collections::BTreeSet;
 
@@ -71,6 +80,7 @@ impl Inspection {
     }
 }
 
+/// Names of the hours of a day that have rows: `2025-11-02 03:00`.
 fn hours_of(day: &RunDay<'_>) -> Vec<String> {
     let name = |hour: i64| {
         let day = day_name(hour.div_euclid(DAY_MS / HOUR_MS));
@@ -93,6 +103,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
+    /// Appends the rows of one day: counts, pairs, numbers, then the sketches.
     fn all(&mut self) -> Result<()> {
         let segment = self.segment;
         for dimension in segment.names(SectionKind::RollupCounts) {
@@ -120,6 +131,7 @@ impl Rows<'_> {
         Ok(())
     }
 
+    /// A row with a count and nothing else; the others are made of it.
     fn row(&self, count: u64) -> RollupRow {
         let (namespace, tenant, event) = self.key;
         RollupRow {
@@ -137,10 +149,12 @@ impl Rows<'_> {
         }
     }
 
+    /// A row with the estimated number of users.
     fn users_row(&self, sketch: &Distinct) -> RollupRow {
         RollupRow { count: None, users: Some(sketch.estimate()), ..self.row(0) }
     }
 
+    /// A row with the three percentiles of a number; a digest of nothing has none.
     fn digest_row(&self, number: &str, digest: &mut Digest) -> RollupRow {
         let percentiles = [0.5, 0.95, 0.99].map(|q| digest.quantile(q).unwrap_or(f64::NAN));
         let count = digest.count();
@@ -148,6 +162,7 @@ impl Rows<'_> {
         RollupRow { number: Some(number.to_owned()), percentiles, ..self.row(count) }
     }
 
+    /// A row with the sum and the extremes of a number.
     fn sums_row(&self, number: &str, sums: &Sums) -> RollupRow {
         let extremes = sums.min().zip(sums.max());
         RollupRow {
@@ -157,11 +172,13 @@ impl Rows<'_> {
         }
     }
 
+    /// The dictionary of a dimension; an empty one where no row of the segment has it.
     fn dictionary(&self, dimension: &str) -> Result<Dictionary> {
         let reader = self.segment.text(dimension)?;
         reader.map_or_else(|| Ok(Dictionary::default()), |reader| reader.dictionary())
     }
 
+    /// Counts of the values of a dimension: the day first, then each hour in which the value occurs.
     fn counts(&mut self, dimension: &str) -> Result<()> {
         let hours = self.hours.clone();
         let counts = self
@@ -184,6 +201,7 @@ impl Rows<'_> {
         Ok(())
     }
 
+    /// Counts of the pairs of values of two dimensions, which are kept by day only.
     fn pairs(&mut self, (first, second): (&str, &str)) -> Result<()> {
         let dictionaries = (self.dictionary(first)?, self.dictionary(second)?);
         let name = pair_name(first, second);
@@ -294,6 +312,7 @@ impl Rows<'_> {
     }
 }
 
+/// The string of a code, `None` for "absent".
 fn value_of(dictionary: &Dictionary, code: u32) -> Option<String> {
     dictionary.value(code as usize).map(str::to_owned)
 }

@@ -1,4 +1,14 @@
 //! Describes segments and id runs: contents, encodings and sizes.
+//!
+//! ```text
+//! SegmentInfo  019a6356-6e00-7ec8-b074-7e0b5b63c210  sealed  2025-11-02  40 rows  3,918 bytes  4 series
+//! SectionInfo  numbers ms     99 bytes  40 values  encodings {"decimal 2, all": 1}
+//! BlockInfo    offset 1280    99 bytes  "0 to 249.75, 0 absent"
+//! RunInfo      2 acme call    rows 0..28  1 hour
+//! IdRunInfo    ids/02914/…    454 bytes, of which filter 84, 26 ids
+//! ```
+//!
+//! A segment or block that cannot be read is listed like the others, with the reason in `damage`.
 
 use std::collections::BTreeMap;
 
@@ -45,9 +55,9 @@ pub struct SectionInfo {
     pub column: String,
     /// Bytes of all its blocks.
     pub bytes: u64,
-    /// Values in it: rows, or entries of a dictionary.
+    /// Values in it: rows, entries of a dictionary, runs of a directory, or series and events with a rollup.
     pub values: u64,
-    /// Blocks by encoding.
+    /// Number of blocks by encoding: `{"packed": 3, "constant": 1}`.
     pub encodings: BTreeMap<String, u64>,
     /// Blocks in the order of the section.
     pub blocks: Vec<BlockInfo>,
@@ -62,7 +72,7 @@ pub struct BlockInfo {
     pub bytes: u32,
     /// Name of the encoding; `?` when the block is damaged or of an unknown kind.
     pub encoding: String,
-    /// Bounds of its values; `None` for sections without zones.
+    /// Bounds of its values, `codes 1 to 4, 4 present` or `20.002 to 2016.838, 0 absent`; `None` for sections without zones.
     pub zone: Option<String>,
     /// Why the block cannot be read; `None` when it can.
     pub damage: Option<String>,
@@ -129,7 +139,7 @@ impl Inspection {
         IdRun::open(self.vfs.map(&path).at(&path)?, meta, self.superblock.db)
     }
 
-    /// All live segments, by name.
+    /// All live segments, by name. Errors: `Corrupt` when a record in the keyspace is damaged; a damaged file is described.
     pub fn segments(&self) -> Result<Vec<SegmentInfo>> {
         let metas = self.segment_metas()?;
         Ok(metas.into_iter().map(|meta| self.describe(meta)).collect())
@@ -152,7 +162,7 @@ impl Inspection {
 
     /// The one live segment whose name starts with `name`.
     ///
-    /// Errors: `Invalid` when none or several do.
+    /// Errors: `Invalid` when none or several do: `segment: no live one is 019b`, `segment: several start with 019a`.
     pub fn find_segment(&self, name: &str) -> Result<uuid::Uuid> {
         let metas = self.segment_metas()?;
         let mut found = metas.iter().filter(|meta| meta.uuid.to_string().starts_with(name));
@@ -165,13 +175,14 @@ impl Inspection {
         }
     }
 
+    /// The live segment with this name, opened. Errors: `Invalid` when none is live, `Corrupt` when it cannot be opened.
     pub(super) fn segment(&self, uuid: uuid::Uuid) -> Result<Segment> {
         let meta = self.segment_metas()?.into_iter().find(|meta| meta.uuid == uuid);
         let meta = meta.ok_or_else(|| crate::error::Error::invalid("segment", "is not live"))?;
         self.open_segment(meta)
     }
 
-    /// The sections of a segment, in the order of its section table.
+    /// The sections of a segment, in the order of its section table. Reads every block, so that each is checked.
     pub fn sections(&self, uuid: uuid::Uuid) -> Result<Vec<SectionInfo>> {
         let segment = self.segment(uuid)?;
         let sections = segment.sections().iter().enumerate();
@@ -196,6 +207,7 @@ impl Inspection {
     pub fn id_runs(&self) -> Result<Vec<IdRunInfo>> {
         let describe = |meta: IdRunMeta| {
             let opened = self.open_run(meta.clone());
+            // A damaged filter does not keep a run from being opened, and is damage all the same.
             let checked = opened.as_ref().map_err(Clone::clone).and_then(IdRun::check_filter);
             IdRunInfo {
                 uuid: meta.uuid,
@@ -212,6 +224,7 @@ impl Inspection {
     }
 }
 
+/// A section with its blocks. Kinds that this build does not know are shown with their sizes alone.
 fn describe_section(segment: &Segment, at: usize, section: &Section) -> SectionInfo {
     let kind = SectionKind::from_number(section.kind);
     let mut info = SectionInfo {
@@ -242,6 +255,7 @@ fn describe_section(segment: &Segment, at: usize, section: &Section) -> SectionI
     info
 }
 
+/// The number of values of a section, by its kind.
 fn values_in(segment: &Segment, kind: SectionKind, section: &Section) -> u64 {
     match kind {
         SectionKind::Runs => segment.runs().runs().len() as u64,
@@ -267,6 +281,7 @@ fn values_in(segment: &Segment, kind: SectionKind, section: &Section) -> u64 {
     }
 }
 
+/// The encoding of a block, which its first byte tells for most kinds.
 fn encoding_of(kind: SectionKind, bytes: &[u8], segment: &Segment, column: &str) -> String {
     let tag = bytes.first().copied().unwrap_or_default();
     match kind {
@@ -299,6 +314,7 @@ fn encoding_of(kind: SectionKind, bytes: &[u8], segment: &Segment, column: &str)
     }
 }
 
+/// The zones of a section, one a block; none for kinds without zones, or where they cannot be read.
 fn zones_of(segment: &Segment, kind: SectionKind, column: &str) -> Vec<String> {
     let blocks = 0..(segment.meta().rows as usize).div_ceil(BLOCK_ROWS);
     match kind {
@@ -318,6 +334,7 @@ fn zones_of(segment: &Segment, kind: SectionKind, column: &str) -> Vec<String> {
     }
 }
 
+/// `codes 1 to 4, 4 present` for a zone with a presence set, `codes 1 to 70000` without.
 fn describe_codes(zone: &CodeZone) -> String {
     let present = zone.set.map(|set| set.iter().map(|word| word.count_ones()).sum::<u32>());
     match present {

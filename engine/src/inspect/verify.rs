@@ -1,4 +1,19 @@
 //! Checking a data directory or a backup: every checksum, and every reference between its parts.
+//!
+//! ```text
+//! $ inlay-inspect --data-dir broken verify
+//! …
+//! Damage:
+//!   seg/2025-11-04/019a….seg: offset 3840: checksum mismatch in section 2
+//!
+//! other problems      SUPER.a: …                                       twice damaged, so not just being written
+//!                     keyspace key of the flushed LSN: is ahead of the log
+//!                     seg/…: 12 event ids are in no id run             such an event would count twice if it were sent again
+//!                     ids/…: the filter's checksum does not match      the start builds it again; still a byte has changed
+//!                     ckpt/…, wal/…: differs from the backup's list    in a backup alone
+//! ```
+//!
+//! A running server replaces files under a verification: problems of files that the state no longer names are dropped at the end.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +31,7 @@ use crate::{
     wal::RecordKind,
 };
 
-/// A damaged file, or a reference that does not hold.
+/// A damaged file, or a reference that does not hold: printed as `place: detail`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// File, and offset where known.
@@ -30,7 +45,8 @@ pub struct Problem {
 pub struct VerifyReport {
     /// Number of live segments, damaged ones included.
     pub segments: u64,
-    /// Those among them whose rollups were not computed again: a build of another minor version chose them.
+    /// Those among them whose rollups were not computed again: a build of another minor version chose them, and would have to verify
+    /// them.
     pub of_other_minor: u64,
     /// Rows in them.
     pub rows: u64,
@@ -55,6 +71,7 @@ impl VerifyReport {
         self.problems.push(Problem { place: place.into(), detail: detail.into() });
     }
 
+    /// The value, or `None` with the error noted as a problem of the place that it names, else of `place`.
     fn note<T>(&mut self, place: &str, result: Result<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -72,6 +89,9 @@ impl VerifyReport {
 
 impl Inspection {
     /// Checks everything. `report` is called with the name of each file before it is read.
+    ///
+    /// Never fails: a file that cannot be read is a problem, and the rest is checked. Takes a read of all files, and memory for the ids of
+    /// one segment and those in the log.
     pub fn verify(&self, report: &mut dyn FnMut(&str)) -> VerifyReport {
         let mut found = VerifyReport::default();
         self.verify_superblock(&mut found);
@@ -90,6 +110,7 @@ impl Inspection {
         if found.problems.is_empty() && found.unnamed.is_empty() {
             return;
         }
+        // The state as of now: files that it does not name were replaced while they were read.
         let Ok(now) = Self::read(&self.vfs) else { return };
         let named = now.named();
         let is_file = |place: &str| {
@@ -172,6 +193,7 @@ impl Inspection {
         }
     }
 
+    /// Every live id run; gives those that are whole, for the look-up of event ids.
     fn verify_runs(&self, report: &mut dyn FnMut(&str), found: &mut VerifyReport) -> Vec<IdRun> {
         let mut runs = Vec::new();
         for meta in found.note("keyspace", self.run_metas()).unwrap_or_default() {
@@ -190,6 +212,7 @@ impl Inspection {
         runs
     }
 
+    /// Every live segment. Its event ids are looked up only if all runs are whole: else the ids of a damaged run would all be missing.
     fn verify_segments(
         &self,
         runs: &[IdRun],
@@ -235,7 +258,7 @@ impl Inspection {
         known
     }
 
-    /// How many event ids of a segment the dedup index would not know.
+    /// How many event ids of a segment the dedup index would not know: neither an id run nor the log has them.
     fn unknown_ids(&self, segment: &Segment, runs: &[IdRun], recent: &HashSet128) -> Result<usize> {
         let mut hashes = HashSet128::default();
         let all = 0..segment.meta().rows;
@@ -252,6 +275,7 @@ impl Inspection {
         Ok(unknown)
     }
 
+    /// Files below `seg/` and `ids/` that nothing names: left by a crash, or just made by a running server.
     fn list_unnamed(&self, found: &mut VerifyReport) {
         let named = self.named();
         for parent in [segment::DIRECTORY, ids::DIRECTORY] {

@@ -1,4 +1,15 @@
 //! Properties of a segment: string columns with their dictionaries, and numeric columns.
+//!
+//! ```text
+//! model of four rows: "small", absent, "large", "small"
+//!
+//! text values   large, small       sorted, each once
+//! text codes    2, 0, 1, 2         n is the n-th value, 0 is absent
+//! zone          0 to 2, set {0, 1, 2}
+//!
+//! filter model = "small":   code_of("small") = 2, then codes are compared, never strings
+//! filter model = "medium":  code_of("medium") = None: no row of the segment, without a block of codes being read
+//! ```
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -21,7 +32,7 @@ use crate::{
 };
 
 impl SegmentFile {
-    /// A string property, if any row of the segment has it.
+    /// A string property, if any row of the segment has it. Errors: `Corrupt` when it has a dictionary and no codes.
     pub fn text(&self, name: &str) -> Result<Option<TextReader<'_>>> {
         let Some(values) = self.find(SectionKind::TextValues, name) else { return Ok(None) };
         let codes = self.find(SectionKind::TextCodes, name);
@@ -55,12 +66,12 @@ impl<'a> TextReader<'a> {
         &self.segment.place
     }
 
-    /// What no other dictionary has: its segment and its place in it.
+    /// A key for caches that no other dictionary has: its segment, and the index of its section.
     pub fn key(&self) -> (uuid::Uuid, usize) {
         (self.segment.meta().uuid, self.values)
     }
 
-    /// The whole dictionary.
+    /// The whole dictionary, decompressed: for queries that print values. Errors: `Corrupt` when a block is damaged or not UTF-8.
     pub fn dictionary(&self) -> Result<Dictionary> {
         let blocks = (0..self.value_blocks()?).map(|index| self.value_block(index));
         Dictionary::new(blocks.collect::<Result<_>>()?, &self.segment.place)
@@ -114,13 +125,13 @@ impl<'a> TextReader<'a> {
         section.blocks.iter().map(|_| CodeZone::read(&mut cursor)).collect()
     }
 
-    /// Codes of block `index`.
+    /// Codes of block `index`: 0 for absent, n for the n-th value.
     pub fn codes(&self, index: usize) -> Result<IntBlock<'a>> {
         let bytes = self.segment.block_at(self.codes, index)?;
         IntBlock::open(bytes, self.segment.block_rows(index), &self.segment.place)
     }
 
-    /// Bitmaps of block `index`, for the rollup dimensions.
+    /// Bitmaps of block `index`, for the rollup dimensions; `None` for any other property.
     pub fn bitmaps(&self, index: usize) -> Result<Option<BlockBitmaps>> {
         let Some(at) = self.bitmaps else { return Ok(None) };
         BlockBitmaps::read(self.segment.block_at(at, index)?, &self.segment.place).map(Some)
@@ -137,7 +148,7 @@ pub struct NumberReader<'a> {
 }
 
 impl<'a> NumberReader<'a> {
-    /// Decimal exponent of the column.
+    /// Decimal exponent of the column: 0 to 15, or [`RAW`](crate::encode::numbers::RAW).
     pub fn exponent(&self) -> u8 {
         self.exponent
     }
@@ -157,7 +168,7 @@ impl<'a> NumberReader<'a> {
         section.blocks.iter().map(|_| NumberZone::read(&mut cursor)).collect()
     }
 
-    /// Values of block `index`.
+    /// Values of block `index`; NaN is absent.
     pub fn block(&self, index: usize) -> Result<NumberBlock<'a>> {
         let bytes = self.segment.block_at(self.at, index)?;
         NumberBlock::open(bytes, self.segment.block_rows(index), self.exponent, &self.segment.place)

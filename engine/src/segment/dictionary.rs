@@ -1,4 +1,9 @@
 //! A dictionary of a segment in memory: sorted strings in as few bytes as a look-up by number needs.
+//!
+//! ```text
+//! large, rare, small     value(1) = large   value(3) = small   value(0) = value(4) = None
+//!                        code_of("rare") = 2   code_of("tiny") = None
+//! ```
 
 use crate::{
     encode::{BLOCK_ROWS, text::TextList},
@@ -36,7 +41,7 @@ impl Dictionary {
         std::str::from_utf8(block.at(at % BLOCK_ROWS)).ok()
     }
 
-    /// The code of a string, if it has one.
+    /// The code of a string, if it has one: by halves among the blocks, then within one.
     pub fn code_of(&self, value: &str) -> Option<u32> {
         let value = value.as_bytes();
         let behind = self.blocks.partition_point(|block| block.at(0) <= value);
@@ -45,7 +50,7 @@ impl Dictionary {
         Some((block * BLOCK_ROWS + at) as u32 + 1)
     }
 
-    /// Bytes in memory.
+    /// Bytes in memory, for the account of the cache that holds it.
     pub fn bytes_used(&self) -> usize {
         self.blocks.iter().map(|block| block.bytes_used() + block.len() * size_of::<usize>()).sum()
     }

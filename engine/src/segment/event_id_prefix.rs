@@ -22,7 +22,7 @@ use crate::{encode::VECTOR_ROWS, error::Result};
 const UUID_TEXT_LEN: usize = 36;
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
-/// What event ids are searched for.
+/// A condition on event ids that a statement has, such as `event_id = 'a'` or `event_id LIKE '0a7f%'`.
 #[expect(clippy::large_enum_variant, reason = "a scan has one")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventIdCondition {
@@ -80,12 +80,12 @@ impl MaskedBits {
 }
 
 impl EventIdPrefix {
-    /// Of the first characters of ids as their senders wrote them.
+    /// A prefix of ids as their senders wrote them; an empty one is that of every id.
     pub fn new(text: &[u8]) -> Self {
         Self { text: text.to_vec(), uuid: uuid_bits(text) }
     }
 
-    /// Whether an id has this prefix.
+    /// Whether an id has this prefix. A row without an id has none, whatever the prefix.
     pub fn is_of(&self, id: &[u8]) -> bool {
         !id.is_empty() && id.starts_with(&self.text)
     }
@@ -152,7 +152,14 @@ impl EventIdPrefix {
     }
 }
 
-/// The high bits of UUIDs whose text begins so; nothing where no UUID's does.
+/// The high bits of UUIDs whose text begins with a prefix; `None` where no UUID's does.
+///
+/// ```text
+/// 0a7f         mask ffff0000…, value 0a7f0000…
+/// 0A7F         None: UUIDs are printed in lower case
+/// 0a7f1234-5   mask fffffffff000…, value 0a7f12345000…
+/// 0a7f1234x    None: a hyphen stands there
+/// ```
 fn uuid_bits(prefix: &[u8]) -> Option<MaskedBits> {
     if prefix.len() > UUID_TEXT_LEN {
         return None;

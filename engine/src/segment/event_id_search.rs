@@ -22,10 +22,10 @@ use crate::{
     error::Result,
 };
 
-/// Bits of a [`Filter`]: as many as a first-level cache takes easily.
+/// Bits of a [`Filter`]: 8 KiB, which a first-level cache takes easily.
 const FILTER_BITS: usize = 1 << 16;
 
-/// Event ids that are searched for.
+/// Event ids that are searched for: those of `event_id IN ('a', 'b')`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventIdSet {
     /// Those whose text is what printing a UUID gives, which blocks have as UUIDs.
@@ -46,7 +46,7 @@ impl<'a> FromIterator<&'a [u8]> for EventIdSet {
 }
 
 impl EventIdSet {
-    /// How many there are.
+    /// Number of different ids.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
@@ -61,7 +61,8 @@ impl EventIdSet {
         self.texts.contains(id)
     }
 
-    /// Which rows of a block of `rows` rows have one of these ids: those in the ranges, one range after the other.
+    /// Which rows of a block of `rows` rows have one of these ids: those in the ranges, one range after the other. For ranges
+    /// `[4..6, 0..1]` the result has three entries: rows 4, 5 and 0.
     ///
     /// Errors: `Corrupt`, also for a range that ends behind the last row.
     pub fn rows_in(
@@ -144,7 +145,8 @@ fn marked(
     marks
 }
 
-/// Hashes that some numbers have: most others do not pass.
+/// Hashes that some numbers have, a bit each: most others do not pass. A row is thus excluded by one look at 8 KiB, and only
+/// the few that pass are looked up.
 struct Filter {
     words: Vec<u64>,
     is_empty: bool,

@@ -5,6 +5,20 @@
 //! in common are stored once: the six of a random one's version and variant, the high ones of times. UUIDs
 //! that rise with time are also tried byte by byte (all first bytes, then all second ones): zstd then
 //! removes what repeats and leaves the chance.
+//!
+//! ```text
+//! 57 random UUIDs, 905 bytes (golden file 019a6356-6e00-7749-9e93-7a53386cf283)
+//! offset  bytes
+//!      0  01                                                    bits
+//!      1  00 00 00 00 00 00 00 80 00 40 00 00 00 00 00 00       common: version 4 and variant
+//!     17  ff ff ff ff ff ff ff 3f ff 0f ff ff ff ff ff ff       varying: the other 122 bits
+//!     33  456 bytes: the lower 64 of these of each row          489  416 bytes: the upper 58
+//!
+//! order-1, none, order-3 …   02, then a text list
+//! no id in any row           00
+//! ```
+//!
+//! A merge that brings rows without an id beside UUIDs makes texts of all of them: a list has one form.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -24,10 +38,15 @@ use crate::{
 const LEVEL: i32 = 1;
 const UUID_LEN: usize = 16;
 
+/// Tag of a block without ids; nothing follows.
 const NONE: u8 = 0;
+/// Tag of UUIDs as the bits in which they differ.
 const UUIDS: u8 = 1;
+/// Tag of a text list, empty strings for rows without an id.
 const TEXTS: u8 = 2;
+/// Tag of UUIDs turned into sixteen columns of bytes under zstd.
 const PLANES: u8 = 3;
+/// Tag of texts of one length as bits for each character.
 const CHARACTERS: u8 = 4;
 
 /// Event ids of consecutive rows.
@@ -78,7 +97,8 @@ impl EventIds {
         }
     }
 
-    /// Appends an id, `None` or empty where the event has none.
+    /// Appends an id, `None` or empty where the event has none. A list in which rows with and without an id meet, or UUIDs and other
+    /// ids, becomes one of texts.
     pub fn push(&mut self, id: Option<&[u8]>) {
         let id = id.unwrap_or_default();
         let uuid = canonical_uuid(id);
@@ -90,7 +110,7 @@ impl EventIds {
         }
     }
 
-    /// Appends rows `range` of another list.
+    /// Appends rows `range` of another list, without making texts where both are of one form.
     pub fn append(&mut self, other: &Self, range: Range<usize>) {
         match (&mut *self, other) {
             (Self::None(rows), Self::None(_)) => *rows += range.len(),
@@ -111,7 +131,7 @@ impl EventIds {
         }
     }
 
-    /// The id of a row as its sender wrote it. `scratch` holds the text of a UUID.
+    /// The id of a row as its sender wrote it, `None` for no id. `scratch` holds the text of a UUID.
     pub fn value<'a>(&'a self, row: usize, scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
         match self {
             Self::None(_) => None,
@@ -142,7 +162,9 @@ impl EventIds {
         }
     }
 
-    /// Appends the block as bytes.
+    /// Appends the block as bytes, in the smallest form that suits it.
+    ///
+    /// Errors: `Io` when zstd fails or texts exceed 256 MiB.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::None(_) => out.push(NONE),
@@ -322,7 +344,7 @@ impl<'a> PackedUuids<'a> {
         joined(high[0] as u64, low)
     }
 
-    /// The varying bits of a UUID; `None` where it differs from all of the block in another.
+    /// The varying bits of a UUID, side by side; `None` where it differs from all of the block in another bit.
     pub fn squeeze(&self, uuid: u128) -> Option<u128> {
         (uuid & !self.varying == self.common).then(|| squeeze(uuid, &self.fields))
     }
@@ -368,7 +390,7 @@ fn joined(high: u64, low: u64) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }
 
-/// The bits of a number in these fields, side by side.
+/// The bits of a number in these fields, side by side: of 0b1011_0110 in fields (1, 2) and (5, 3) it is 0b101_11.
 fn squeeze(uuid: u128, fields: &[(u32, u32)]) -> u128 {
     let mut squeezed = (0u128, 0);
     for &(from, width) in fields {
@@ -378,7 +400,7 @@ fn squeeze(uuid: u128, fields: &[(u32, u32)]) -> u128 {
     squeezed.0
 }
 
-/// Runs of ones, from the lowest bit on: where each begins, and how long it is.
+/// Runs of ones, from the lowest bit on, each with its first bit and its length: (1, 2) and (5, 3) of 0b1110_0110.
 fn fields(mut bits: u128) -> Vec<(u32, u32)> {
     let mut fields = Vec::new();
     while bits != 0 {
@@ -395,7 +417,7 @@ fn ones_of(width: u32) -> u128 {
     u128::MAX.checked_shr(128 - width).unwrap_or(0)
 }
 
-/// Rows of `width` bytes become columns: byte c of row r moves to r of column c.
+/// Rows of `width` bytes become columns: byte c of row r moves to r of column c. Rows `ab`, `cd`, `ef` become `acebdf`.
 fn transpose(bytes: &[u8], width: usize) -> Vec<u8> {
     if width == 0 {
         return Vec::new();

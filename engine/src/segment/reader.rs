@@ -1,4 +1,22 @@
 //! Reading a segment: sections by name, blocks checked on first touch, users.
+//!
+//! ```text
+//! SegmentFile::open     length, trailer, footer checksum, footer, runs and users of each tenant
+//! Segment::of           the hours of the runs, and which series have rollups
+//! numbers("ms")         the section, found by a hash of kind and name
+//! .block(0)             first touch: its checksum is compared; then decoded without it
+//! ```
+//!
+//! Errors name the file, and where known the offset:
+//!
+//! ```text
+//! seg/2025-11-02/019a….seg: has another length than recorded
+//! seg/2025-11-02/019a….seg: offset 2628: footer checksum mismatch
+//! seg/2025-11-02/019a….seg: offset 1280: checksum mismatch in section 9 ms
+//! seg/2025-11-02/019a….seg: runs and footer disagree on the number of rows
+//! ```
+//!
+//! Only questions that need the damaged block fail; the segment stays open for all others.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -69,6 +87,7 @@ impl Deref for Segment {
     }
 }
 
+/// A hash of kind and name, in memory only: nothing that is stored depends on it.
 fn name_hash(kind: u16, name: &str) -> u64 {
     hash::text_hash(name.as_bytes()) ^ u64::from(kind).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -124,7 +143,8 @@ impl Segment {
         self.footer.bytes_used() + self.runs.bytes_used() + lists + rolled_up + flags
     }
 
-    /// The same segment at another level, in the same directory.
+    /// The same segment at another level, in the same directory: from merged to sealed, which is a record in the log and no new
+    /// file.
     pub fn at_level(&self, level: u8) -> Result<Self> {
         Self::open(self.view.clone(), SegmentMeta { level, ..self.meta.clone() }, self.db)
     }
@@ -254,12 +274,12 @@ impl SegmentFile {
         &self.footer.sections
     }
 
-    /// Number of blocks of rows.
+    /// Number of blocks of rows: 2 for 65,537 rows.
     pub fn block_count(&self) -> usize {
         (self.footer.rows as usize).div_ceil(BLOCK_ROWS)
     }
 
-    /// Names of the sections of a kind.
+    /// Names of the sections of a kind, rising: of [`SectionKind::Numbers`] the numeric properties that some row has.
     pub fn names(&self, kind: SectionKind) -> impl Iterator<Item = &str> {
         let sections = self.footer.sections.iter();
         sections.filter(move |section| section.kind == kind as u16).map(|section| &*section.name)
@@ -270,7 +290,7 @@ impl SegmentFile {
         &self.meta
     }
 
-    /// Rows of block `index`.
+    /// Rows of block `index`: 65,536, fewer in the last one, 0 behind it.
     pub fn block_rows(&self, index: usize) -> usize {
         (self.footer.rows as usize).saturating_sub(index * BLOCK_ROWS).min(BLOCK_ROWS)
     }
@@ -313,6 +333,7 @@ impl SegmentFile {
         let bytes = self.view.get(start..end).ok_or_else(missing)?;
         let checked =
             self.checked.get(at).and_then(|flags| flags.get(index)).ok_or_else(missing)?;
+        // Two readers may both compare: they come to the same result, so no lock is needed.
         if !checked.load(Ordering::Relaxed) {
             if block_crc(self.meta.uuid, section.kind, &section.name, index, bytes) != block.crc {
                 return Err(Error::corrupt(
@@ -334,7 +355,7 @@ impl SegmentFile {
         flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
-    /// Timestamps of block `index`.
+    /// Timestamps of block `index`, in milliseconds since 1970. Errors: `Corrupt` when the block is damaged or missing.
     pub fn times(&self, index: usize) -> Result<IntBlock<'_>> {
         IntBlock::open(
             self.block(SectionKind::Times, "", index)?,
@@ -401,7 +422,8 @@ impl SegmentFile {
         Ok(count)
     }
 
-    /// Code of the user with this hash among the users of a tenant, if any row has the user.
+    /// Code of the user with this hash among the users of a tenant, counted from 1, if any row has the user. Hashes each of the
+    /// tenant's users: the ids are stored, not the hashes, and they are in the order of ids.
     pub fn user_code(&self, tenant: usize, hash: u128) -> Result<Option<i64>> {
         let users = self.tenants.users(tenant);
         let blocks = users.start / USERS_A_BLOCK..users.end.div_ceil(USERS_A_BLOCK);

@@ -3,6 +3,15 @@
 //! This part of a run directory is enough to find the rows of a query. A directory of many small
 //! tenants has thousands of runs, and ten times as many hours: a single read of rows decodes no
 //! more than this part.
+//!
+//! ```text
+//! golden segment 019a6356-6e00-7ec8-b074-7e0b5b63c210
+//! names    call, refund
+//! tenants  acme, zeta
+//! owners   (2, runs 0..2)  (2, runs 2..4)
+//! runs     acme call 0..28   acme refund 28..32   zeta call 32..39   zeta refund 39..40
+//! hours    1, 1, 1, 1
+//! ```
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -58,7 +67,7 @@ impl RunSummaries {
         })
     }
 
-    /// The namespaces with rows, rising.
+    /// The namespaces with rows, rising, each once: `[2]` above.
     pub fn namespaces(&self) -> Arc<[u32]> {
         let mut namespaces: Vec<u32> = self.owners.iter().map(|owner| owner.namespace.0).collect();
         namespaces.dedup();
@@ -81,7 +90,7 @@ impl RunSummaries {
         bounds.collect()
     }
 
-    /// Number of rows.
+    /// Number of rows: where the last run ends. The footer must say the same.
     pub fn rows(&self) -> u32 {
         self.runs.last().map_or(0, |run| run.rows.end)
     }
@@ -97,7 +106,7 @@ pub struct Hours {
 }
 
 impl Hours {
-    /// The hours of a run.
+    /// The hours of a run, by its position among the runs; empty where there is no such run.
     pub fn of(&self, run: usize) -> &[(i64, u32)] {
         let bound = |at: usize| self.starts.get(at).copied().unwrap_or_default() as usize;
         self.list.get(bound(run)..bound(run.saturating_add(1))).unwrap_or_default()

@@ -2,6 +2,17 @@
 //!
 //! It is exact and replaces a sparse index: an hour bucket of a series is a range of rows, found
 //! without decoding a timestamp.
+//!
+//! ```text
+//! run of (1, "a", "y"): rows 5 to 9 of the segment, times -5 ms, 10 ms, 1:00:00.000, 1:00:00.001, 5:00:00.000 of 1970-01-01
+//!
+//! hours        (-1, 0) (0, 1) (1, 2) (5, 4)       hour since 1970, first row of it in the run
+//! day_starts   0, 1                               the first hour is of day -1, the others are of day 0
+//!
+//! rows_before(1:00)   2          rows before that hour
+//! rows_before(2:00)   4          no rows in that hour: those before the next one that has some
+//! on_day(0).rows      1..5
+//! ```
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -46,11 +57,11 @@ pub struct RunDay<'a> {
     pub hours: &'a [(i64, u32)],
     /// The rows of the day, counted in the run.
     pub rows: Range<u32>,
-    /// A time that no row of the day is before, and one that none is after.
+    /// A time that no row of the day is before, and one that none is after: the edges of its first and last hour, cut to the run.
     pub bounds: (i64, i64),
 }
 
-/// Where each day starts among the hours of a run, as [`Run::day_starts`] has it.
+/// Where each day starts among the hours of a run, as [`Run::day_starts`] has it: `[0, 1]` above, empty for hours of one day.
 pub fn day_starts(hours: &[(i64, u32)]) -> Box<[u32]> {
     let day = |(hour, _): &(i64, u32)| hour.div_euclid(HOURS_A_DAY);
     match hours.first().zip(hours.last()) {
@@ -137,7 +148,7 @@ impl Run {
         hour_rows(&self.hours, self.rows)
     }
 
-    /// Rows of the run before the hour that starts at `hour_start_ms`.
+    /// Rows of the run before the hour that starts at `hour_start_ms`, milliseconds since 1970; all of them behind its last hour.
     pub fn rows_before(&self, hour_start_ms: i64) -> u32 {
         let hour = hour_start_ms.div_euclid(HOUR_MS);
         let at = self.hours.partition_point(|(known, _)| *known < hour);
@@ -145,7 +156,7 @@ impl Run {
     }
 }
 
-/// All runs of a segment, ordered by series.
+/// All runs of a segment, ordered by series: namespace, tenant, event name. Rows of a run follow those of the run before it.
 #[derive(Debug, Clone, Default)]
 pub struct RunDirectory {
     runs: Vec<Run>,
@@ -202,7 +213,8 @@ impl RunDirectory {
         self.runs.iter().map(of_run).sum::<usize>() + self.owners.len() * size_of::<Owner>()
     }
 
-    /// Appends the rows of the next series: their sorted timestamps.
+    /// Appends the rows of the next series: their sorted timestamps. The caller keeps the order of series; [`read`](Self::read)
+    /// refuses another one.
     pub fn push(&mut self, key: SeriesKey, timestamps: &[i64]) {
         let first_row = self.runs.last().map_or(0, |run| run.first_row + run.rows);
         let mut hours: Vec<(i64, u32)> = Vec::new();
@@ -234,7 +246,8 @@ impl RunDirectory {
         self.runs.chunk_by(same_owner)
     }
 
-    /// For each tenant, the row behind its last one.
+    /// For each tenant, the row behind its last one: 10, 15, 20 for runs of five rows of `a` (two), `b` and, in the next
+    /// namespace, `a`.
     pub fn tenant_ends(&self) -> impl Iterator<Item = u32> {
         self.by_tenant().filter_map(|runs| runs.last().map(|run| run.first_row + run.rows))
     }
@@ -255,7 +268,8 @@ impl RunDirectory {
         self.runs.get(self.positions_of(namespace, tenant)).unwrap_or_default()
     }
 
-    /// Where the runs of a namespace, and of one tenant if given, stand.
+    /// Where the runs of a namespace, and of one tenant if given, stand: `0..2` for `(1, "a")` above, an empty range for an unknown
+    /// tenant. By hash in a directory that was read, else by halves.
     pub fn positions_of(&self, namespace: Namespace, tenant: Option<&str>) -> Range<usize> {
         if let Some(tenant) = tenant.filter(|_| !self.owners.is_empty()) {
             return self.positions_of_owner(namespace, tenant);
@@ -278,6 +292,7 @@ impl RunDirectory {
             let run = self.runs.get(owner.start as usize);
             run.is_some_and(|run| run.key.namespace == namespace && *run.key.tenant == *tenant)
         };
+        // Two owners may have one hash: names decide.
         let found = { same }.find(is_his);
         found.map_or(0..0, |owner| owner.start as usize..owner.end as usize)
     }

@@ -1,8 +1,19 @@
-//! Which rows of a segment are whose, and who his users are.
+//! The rows of each tenant of a segment, and its users.
 //!
 //! Runs are ordered by tenant, and so are users: a tenant's users stand together, sorted, and the code of a
 //! row counts among them. A user id that two tenants use is listed for each.
-//! So codes are small, and counting a tenant's users touches the hashes of nobody else.
+//! So codes are small, and counting a tenant's users touches no others.
+//!
+//! ```text
+//! tenants of eight rows: (1, a) has rows 0..4, (1, b) 4..6, (2, b) 6..8; they have 3, 0 and 2 users
+//!
+//! extra of the section of users    05  03 00 02      all, then each
+//! users(of_row(3))                 0..3
+//! users(of_row(5))                 3..3              rows of (1, b) have no user
+//! users(of_row(7))                 3..5              code 1 of row 7 is user 3 of the segment
+//! ```
+//!
+//! Refused: `tenants have more users than there are`, `tenants have fewer users than there are`.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -57,17 +68,17 @@ impl Tenants {
         self.0.len()
     }
 
-    /// The tenant, by its place among them, whose row this is.
+    /// The index of the tenant that a row belongs to; behind the last row, the number of tenants.
     pub fn of_row(&self, row: u32) -> usize {
         self.0.partition_point(|part| part.rows_end <= row)
     }
 
-    /// The rows of a tenant.
+    /// The rows of a tenant, counted in the segment.
     pub fn rows(&self, tenant: usize) -> Range<u32> {
         self.between(tenant, |part| part.rows_end)
     }
 
-    /// The users of a tenant, by their places among all of them.
+    /// The users of a tenant, as indexes among all users of the segment.
     pub fn users(&self, tenant: usize) -> Range<usize> {
         let users = self.between(tenant, |part| part.users_end);
         users.start as usize..users.end as usize

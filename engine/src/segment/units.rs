@@ -15,7 +15,7 @@
 pub const UNIT_DAYS: [i64; 5] = [56, 28, 14, 7, 1];
 /// Days of a week, of which longer units are made.
 pub const WEEK: i64 = 7;
-/// A Monday since 1970, at which units begin.
+/// A Monday since 1970, at which units begin: day 4 is 1970-01-05.
 const MONDAY: i64 = 4;
 
 /// A stretch of days.
@@ -34,7 +34,7 @@ impl Unit {
         Self { first: day.saturating_sub(since.rem_euclid(days)), days }
     }
 
-    /// The first day behind it.
+    /// The first day behind it: 19,996 for the 56 days from 19,940 on.
     pub fn end(&self) -> i64 {
         self.first.saturating_add(self.days)
     }
@@ -51,6 +51,9 @@ pub struct Units {
 
 impl Units {
     /// The unit of a day: the long one around it, if it is over, else its week, if that is, else the day alone.
+    ///
+    /// With `over_before` 20,000 (a Friday) and 56 days at most, day 19,995 is in the unit of 56 days from 19,940 on, and days
+    /// 19,996 and 20,001, of a week that is not over, are units of their own.
     pub fn of(&self, day: i64) -> Unit {
         let long = UNIT_DAYS.into_iter().find(|&days| days <= self.days_max);
         let lengths =

@@ -1,4 +1,9 @@
 //! The users of a tenant in a segment, by hash.
+//!
+//! ```text
+//! users of the segment     anne bob carl | anne dora        tenant 0 has three, tenant 1 has two
+//! hashes(_, 1, _)          [hash of anne, hash of dora]     code 1 of a row of tenant 1 is anne
+//! ```
 
 use super::{layout::USERS_A_BLOCK, reader::SegmentFile};
 use crate::{encode::text::TextList, error::Result};
@@ -10,7 +15,8 @@ pub struct UserReader {
 }
 
 impl UserReader {
-    /// Hashes of the users of a tenant. `account` hears of the bytes that are going to be taken.
+    /// Hashes of the users of a tenant, the one with code 1 first. `account` gets the bytes before they are taken, and its error
+    /// ends the call: that is how a query stays within its memory.
     pub fn hashes(
         &mut self,
         segment: &SegmentFile,

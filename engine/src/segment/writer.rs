@@ -7,6 +7,18 @@
 //!
 //! Every column's values are hashed as they are handed in, and again as they are read back: a bit
 //! that flips in memory between the two is noticed before the old copy is given up.
+//!
+//! ```text
+//! SegmentWriter::new       tmp/019a….seg, header
+//! runs                     first: it says how many tenants there are
+//! times, event_ids, users, user_codes
+//! text_values, text_codes  for each string property      listed_text_codes   where few rows have it
+//! numbers                  for each numeric property     listed_numbers      where few rows have it
+//! finish                   rollups, footer, trailer; sync; open and verify; compare the hashes; rename
+//! ```
+//!
+//! A difference ends it, and the file never gets its name:
+//! `tmp/019a….seg: column 'ms' was read back with other values than were written`.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -67,12 +79,12 @@ pub struct NewSegment {
     pub level: u8,
     /// Number of rows that every column will have.
     pub rows: u32,
-    /// Rows from which on a series has rollups.
+    /// Rows from which on a series has rollups; 256 unless the limits say otherwise.
     pub rollup_rows_min: u32,
 }
 
 impl<'a> SegmentWriter<'a> {
-    /// Starts a segment.
+    /// Starts a segment: creates its file and writes the header. Errors: `Io`, also when the file exists.
     pub fn new(vfs: &'a dyn Vfs, new: NewSegment) -> Result<Self> {
         let NewSegment { uuid, db, level, rows, rollup_rows_min } = new;
         let place = format!("tmp/{uuid}.seg");
@@ -105,7 +117,8 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
-    /// Writes the timestamps. `source` appends those of the next block, as many as it is asked for.
+    /// Writes the timestamps. `source` appends those of the next block, as many as it is asked for: of 70,000 rows first 65,536, then
+    /// 4,464. Another number is a mistake of the caller, and panics.
     pub fn times(&mut self, source: impl FnMut(usize, &mut Vec<i64>) -> Result<()>) -> Result<()> {
         let mut section = Section::new(SectionKind::Times, "");
         let (mut min, mut max) = (i64::MAX, i64::MIN);
@@ -140,7 +153,8 @@ impl<'a> SegmentWriter<'a> {
     }
 
     /// Writes the users, sorted within each tenant, until the source gives fewer than it was asked
-    /// for. For each user the source gives the index of the tenant among the tenants, and the id.
+    /// for. For each user the source gives the index of the tenant among the tenants, and the id:
+    /// `(0, anne) (0, bob) (1, anne)`.
     pub fn users(
         &mut self,
         mut source: impl FnMut(usize, &mut Vec<u32>, &mut TextList) -> Result<()>,
@@ -256,7 +270,7 @@ impl<'a> SegmentWriter<'a> {
         })
     }
 
-    /// A numeric property with the column's decimal exponent; NaN is absent.
+    /// A numeric property with the column's decimal exponent, for all of its blocks; NaN is absent.
     pub fn numbers(
         &mut self,
         name: &str,
@@ -297,13 +311,15 @@ impl<'a> SegmentWriter<'a> {
         })
     }
 
-    /// Directory that the file will be in. Known once the times are written.
+    /// Directory that the file will be in. Known once the times are written, as merged segments lie under their first day.
     pub fn directory(&self) -> String {
         self.meta.directory()
     }
 
     /// Writes the footer, syncs, reads the file back, compares, and renames it. The caller syncs the
-    /// directory.
+    /// directory. On an error the file under `tmp/` stays, for the caller or the next start to remove.
+    ///
+    /// Errors: `Io` of the disk, `Corrupt` when what is read back is not what was handed in.
     pub fn finish(mut self) -> Result<SegmentMeta> {
         self.rollups()?;
         let footer = self.footer();
@@ -355,6 +371,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
+    /// The footer so far. Sections are written in the order of columns and listed by kind and name.
     fn footer(&mut self) -> Footer {
         self.sections.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
         Footer {
@@ -445,7 +462,7 @@ impl<'a> SegmentWriter<'a> {
     }
 }
 
-/// A source over values in memory.
+/// A source over values in memory: gives so many as it is asked for, fewer at the end.
 pub fn source_of<T: Copy>(values: &[T]) -> impl FnMut(usize, &mut Vec<T>) -> Result<()> {
     let mut rest = values;
     move |rows, out| {

@@ -8,6 +8,23 @@
 //!
 //! The estimate is Ertl's improved one ("New cardinality estimation algorithms for HyperLogLog sketches",
 //! 2017), which needs no tables for its bias.
+//!
+//! ```text
+//! hash (low 64 bits)          entry: index << 6 | rank                    register, rank there
+//! 0x0000_0000_0000_0000       0 << 6 | 40 = 40                            0, 51
+//! 0xdead_beef_1234_5678       29,186,941 << 6 | 1 = 1,867,964,225         14,251, 2
+//!
+//! both users, listed       offset  bytes
+//! entries                       0  02
+//! 40                            1  28
+//! + 1,867,964,185               2  99 be db fa 06
+//!
+//! 1,025 users or more      offset  bytes
+//! more than can be listed       0  81 08          (the number 1,025)
+//! ranks of 16,384 registers     2  12,288 bytes, four ranks of six bits in three
+//! ```
+//!
+//! In memory a list takes at most 16 KiB, registers 16 KiB.
 
 use crate::{
     base::coding::{Cursor, Put},
@@ -16,8 +33,9 @@ use crate::{
 
 /// Bits of a hash that choose the register.
 const PRECISION: u32 = 14;
+/// Registers of a state. The relative standard error is 1.04 / sqrt(16,384) = 0.81 %.
 const REGISTERS: usize = 1 << PRECISION;
-/// Bits of a hash that choose an entry of the list.
+/// Bits of a hash that choose an entry of the list. With the six bits of a rank an entry has 31.
 const LISTED_BITS: u32 = 25;
 /// Entries that are listed, at most.
 const LISTED_MAX: usize = 1_024;
@@ -25,14 +43,14 @@ const LISTED_MAX: usize = 1_024;
 const RANK_BITS: u32 = 6;
 /// The highest rank that 64 bits allow.
 const RANK_MAX: usize = (64 - PRECISION) as usize + 1;
-/// Stands for a number of entries where registers follow.
+/// Stands where the number of entries stands, when registers follow.
 const REGISTERS_TAG: u64 = LISTED_MAX as u64 + 1;
-/// Slots of the first table.
+/// Slots of the first table; each next one has twice as many.
 const SLOTS_MIN: usize = 8;
 /// Bytes of an empty state, for memory accounting.
 pub const EMPTY_BYTES: usize = 64;
 
-/// A distinct-count state.
+/// A distinct-count state, from which `count(distinct user)` of an approximate question is computed.
 #[derive(Debug, Clone)]
 pub struct Distinct(Form);
 
@@ -51,6 +69,7 @@ impl Default for Distinct {
     }
 }
 
+/// Equal when both have seen the same entries: where these lie in the table depends on the order in which they came.
 impl PartialEq for Distinct {
     fn eq(&self, other: &Self) -> bool {
         let sorted = |slots: &[u32]| {
@@ -68,7 +87,7 @@ impl PartialEq for Distinct {
     }
 }
 
-/// Index in the list, and the rank of the bits behind it.
+/// Index in the list, and the rank of the bits behind it: 25 bits of index over 6 bits of rank, 1 to 40.
 fn entry_of(hash: u64) -> u32 {
     let index = (hash >> (64 - LISTED_BITS)) as u32;
     // The bit that is set ends the count where all others are 0.
@@ -76,7 +95,10 @@ fn entry_of(hash: u64) -> u32 {
     index << RANK_BITS | (rest.leading_zeros() + 1)
 }
 
-/// Register of an entry and the rank there: leading zeros of its index count where they are all of them.
+/// Register of an entry and the rank there, as if its hash had been added to registers at once.
+///
+/// The upper 14 bits of the index are the register. Its lower 11 bits follow in the hash: the rank ends within them, or, where
+/// they are all zero, 11 bits on in the rank of the entry.
 fn register_of(entry: u32) -> (usize, u8) {
     const BEHIND: u32 = LISTED_BITS - PRECISION;
     let (index, rank) = (entry >> RANK_BITS, entry & ((1 << RANK_BITS) - 1));
@@ -86,7 +108,7 @@ fn register_of(entry: u32) -> (usize, u8) {
 }
 
 impl Distinct {
-    /// Adds a user by hash; returns how many bytes the state has grown.
+    /// Adds a user by hash, of which the low 64 bits count; returns how many bytes the state has grown.
     #[inline]
     pub fn insert(&mut self, hash: u128) -> usize {
         let hash = hash as u64;
@@ -101,7 +123,7 @@ impl Distinct {
         }
     }
 
-    /// Adds everybody that another state has seen; returns how many bytes this one has grown.
+    /// Adds all users that another state has seen; returns how many bytes this one has grown. Users in both count once.
     pub fn merge(&mut self, other: &Self) -> usize {
         match (&mut self.0, &other.0) {
             (Form::Registers(mine), Form::Registers(theirs)) => {
@@ -110,6 +132,7 @@ impl Distinct {
             }
             (Form::Listed { .. }, Form::Registers(theirs)) => {
                 let before = self.bytes_used();
+                // The list goes into a copy of the registers: registers never become a list again.
                 let mut all = Self(Form::Registers(theirs.clone()));
                 all.merge(self);
                 *self = all;
@@ -122,6 +145,9 @@ impl Distinct {
     }
 
     /// Estimates the number of distinct users added so far, rounded.
+    ///
+    /// Accuracy: nearly always exact up to 1,024 users, then a relative standard error of 0.8 %.
+    /// Source: linear counting over 2^25 entries; Ertl 2017 over registers.
     pub fn estimate(&self) -> u64 {
         match &self.0 {
             Form::Listed { count, .. } => {
@@ -161,7 +187,8 @@ impl Distinct {
 
     /// Reads a state back.
     ///
-    /// Errors: `Corrupt` when it is none.
+    /// Errors: `Corrupt` when a register has a rank above 51, a list has more than 1,024 entries, an entry has a rank of 0 or
+    /// above 40 or the index of another one, or the input ends too early.
     pub fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         let count = cursor.varint()?;
         if count == REGISTERS_TAG {
@@ -201,7 +228,7 @@ impl Distinct {
         Ok(state)
     }
 
-    /// Bytes on the heap.
+    /// Bytes on the heap: four a slot of a list, 16,384 of registers.
     pub fn bytes_used(&self) -> usize {
         match &self.0 {
             Form::Listed { slots, .. } => slots.len() * 4,
@@ -227,6 +254,7 @@ impl Distinct {
         }
         let before = self.bytes_used();
         self.grow();
+        // A larger table has room for the entry. Where the list was full, the entry was in it before it became registers.
         if before < self.bytes_used() && matches!(self.0, Form::Listed { .. }) {
             self.list(entry);
         }
@@ -255,7 +283,7 @@ impl Distinct {
 }
 
 /// Puts an entry into a table with free slots. Of two with one index the higher rank stays. Returns whether
-/// the index is new.
+/// the index is new: `put` of 0x41 (index 1, rank 1), then of 0x45 (index 1, rank 5) leaves 0x45 and returns `true`, `false`.
 fn put(slots: &mut [u32], entry: u32) -> bool {
     let bits = slots.len().trailing_zeros();
     let index = entry >> RANK_BITS;
@@ -271,16 +299,18 @@ fn put(slots: &mut [u32], entry: u32) -> bool {
             *slot = entry.max(*slot);
             return false;
         }
+        // Occupied by another index: the next slot, around the end. At least half of the slots are free, so it ends.
         at = (at + 1) & (slots.len() - 1);
     }
 }
 
-/// Ertl's improved raw estimator.
+/// Ertl's improved raw estimator: from how many registers have each rank, with corrections for the lowest rank and the highest.
 fn estimate(registers: &[u8; REGISTERS]) -> f64 {
     let mut counts = [0u32; RANK_MAX + 1];
     registers.iter().for_each(|&rank| counts[usize::from(rank).min(RANK_MAX)] += 1);
     let m = REGISTERS as f64;
     let mut sum = m * tau(1.0 - f64::from(counts[RANK_MAX]) / m);
+    // A sum of count / 2^rank, from the highest rank down, so that small terms are added before large ones.
     for &count in counts[1..RANK_MAX].iter().rev() {
         sum = 0.5 * (sum + f64::from(count));
     }
@@ -288,6 +318,7 @@ fn estimate(registers: &[u8; REGISTERS]) -> f64 {
     m * m / (2.0 * std::f64::consts::LN_2 * sum)
 }
 
+/// The term of the registers that are still 0: x + Σ x^(2^k) · 2^(k-1), of their share `x`.
 fn sigma(mut x: f64) -> f64 {
     if x >= 1.0 {
         return f64::INFINITY;
@@ -304,6 +335,7 @@ fn sigma(mut x: f64) -> f64 {
     }
 }
 
+/// The term of the registers at the highest rank: (1 - x - Σ (1 - x^(2^-k))² · 2^-k) / 3, where 1 - `x` is their share.
 fn tau(mut x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return 0.0;

@@ -1,4 +1,25 @@
 //! Count, sum and extremes of numbers, without rounding errors that matter.
+//!
+//! A rollup stores one for each series, day and property, and for each value of a dimension. Adding 1e16, 1 and -1e16:
+//!
+//! ```text
+//! total              1e16   1e16   0
+//! lost to rounding      0      1   1
+//! sum = total + lost               1    (plain floats give 0)
+//! ```
+//!
+//! The bytes, a varint each; the bytes of a float are reversed first, so that numbers of few digits take few bytes:
+//!
+//! ```text
+//! [1.5, 2.5]          offset  bytes
+//! count 2                  0  02
+//! total 4.0                1  c0 20
+//! lost 0.0                 3  00
+//! min 1.5                  4  bf f0 03
+//! max 2.5                  7  c0 08
+//!
+//! []                       0  00
+//! ```
 
 use crate::{
     base::coding::{Cursor, Put},
@@ -6,7 +27,8 @@ use crate::{
 };
 
 /// A running total and what it lost (Knuth's TwoSum), which together keep about 106 bits: the sum does
-/// not depend on the order of the numbers in practice, nor on how they were parted and merged.
+/// not depend on the order of the numbers in practice, nor on how they were parted and merged. Numbers are finite: batches
+/// refuse others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sums {
     total: f64,
@@ -23,7 +45,7 @@ impl Default for Sums {
 }
 
 impl Sums {
-    /// Adds a number.
+    /// Adds a number. Absent rows are not added: they count neither in the mean nor in the extremes.
     pub fn add(&mut self, value: f64) {
         self.add_to_total(value);
         self.count += 1;
@@ -31,7 +53,7 @@ impl Sums {
         self.max = self.max.max(value);
     }
 
-    /// Adds the numbers of another.
+    /// Adds the numbers of another, as if each had been added here.
     pub fn merge(&mut self, other: &Self) {
         self.add_to_total(other.total);
         self.lost += other.lost;
@@ -40,6 +62,7 @@ impl Sums {
         self.max = self.max.max(other.max);
     }
 
+    /// TwoSum: `back` is the part of `value` that arrived in the new total; the rest of both operands is lost to rounding and collected.
     fn add_to_total(&mut self, value: f64) {
         let total = self.total + value;
         let back = total - self.total;
@@ -68,7 +91,7 @@ impl Sums {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Appends the state: one byte for nothing.
+    /// Appends the state: one byte for nothing, at most 50 for any other.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.put_varint(self.count);
         if self.count > 0 {
@@ -79,7 +102,9 @@ impl Sums {
         }
     }
 
-    /// Reads a state back.
+    /// Reads a state back. Any bits are taken for numbers: a reader of a rollup has checked the block's checksum.
+    ///
+    /// Errors: `Corrupt` when the input ends within the state, or a varint is longer than 64 bits.
     pub fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         let count = cursor.varint()?;
         if count == 0 {

@@ -6,7 +6,20 @@
 //! Paths are relative to the data directory, with `/` between names. The target of a backup lies
 //! elsewhere: its paths may be absolute.
 //!
-//! [`shared_memory`] is no disk, but read like one: memory of one process that others map.
+//! [`read_only::ReadOnlyVfs`] wraps either of them for inspections. [`shared_memory`] is no disk, but read like one:
+//! memory of one process that others map.
+//!
+//! A new file becomes durable in this order on either disk, and a crash between two steps leaves nothing that is named:
+//!
+//! ```text
+//! create("tmp/019a….seg")   write_at(0, …)   sync()             the content is durable, the name is not
+//! rename("tmp/019a….seg", "seg/l0/019a….seg")
+//! sync_dir("seg/l0")                                             now the name is durable, too
+//!                                                                only then does a record of the log name it
+//! ```
+//!
+//! Errors are those of `std::io`: `NotFound` for a name that is not there, `AlreadyExists` from `create`, `StorageFull` when the
+//! disk has no room. The caller adds the name of the file (`IoContext::at`).
 
 pub mod os;
 pub mod read_only;
@@ -20,65 +33,68 @@ use std::{
     sync::Arc,
 };
 
-/// A directory tree of files.
+/// A directory tree of files. All calls block, and several threads may make them at once.
 pub trait Vfs: Send + Sync + 'static {
-    /// Creates a file that must not exist yet, for reading and writing.
+    /// Creates a file that must not exist yet, for reading and writing. Its directory must exist.
     fn create(&self, path: &str) -> io::Result<Arc<dyn VfsFile>>;
     /// Opens an existing file for reading and writing.
     fn open(&self, path: &str) -> io::Result<Arc<dyn VfsFile>>;
-    /// The whole content of a file that nobody changes any more.
+    /// The whole content of a file that does not change any more: segments, id runs, checkpoints. It stays readable when the name is
+    /// removed.
     fn map(&self, path: &str) -> io::Result<View>;
     /// Gives a file another name, replacing what had it. Durable after both directories are synced.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
-    /// Removes a name. Open files and views of it stay readable.
+    /// Removes a name. Open files and views of it stay readable: a query goes on with a segment that was merged away.
     fn remove(&self, path: &str) -> io::Result<()>;
     /// Gives a file a second name. `CrossesDevices` or `Unsupported` when the disk cannot.
     fn link(&self, from: &str, to: &str) -> io::Result<()>;
-    /// Makes a directory and its parents; existing ones are fine.
+    /// Makes a directory and its parents; existing ones are fine. Their names are durable after the directories above are synced.
     fn create_dir(&self, path: &str) -> io::Result<()>;
     /// Removes a directory that is empty.
     fn remove_dir(&self, path: &str) -> io::Result<()>;
     /// Makes the names in a directory durable. The empty path is the data directory itself.
     fn sync_dir(&self, path: &str) -> io::Result<()>;
-    /// Names of the files (not directories) in a directory, sorted.
+    /// Names of the files (not directories) in a directory, sorted: `["SUPER.a", "SUPER.b"]`, without the path.
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
     /// Names of the directories in a directory, sorted.
     fn list_dirs(&self, path: &str) -> io::Result<Vec<String>>;
-    /// Bytes that can still be written, where the disk knows.
+    /// Bytes that can still be written, where the disk knows; `u64::MAX` on a simulated disk without a setting.
     fn free_bytes(&self) -> io::Result<u64>;
     /// Takes the advisory lock of a file, creating it; `None` when another process holds it. The
     /// lock lives as long as the returned value.
+    ///
+    /// A lock of a killed process is gone with it, so a start after a crash needs no repair.
     fn lock(&self, path: &str) -> io::Result<Option<Box<dyn Any + Send + Sync>>>;
 }
 
 /// An open file.
 #[expect(clippy::len_without_is_empty, reason = "a file is not a collection")]
 pub trait VfsFile: Send + Sync {
-    /// Reads up to `out.len()` bytes at `offset`; fewer only at the end of the file.
+    /// Reads up to `out.len()` bytes at `offset` and returns how many; fewer only at the end of the file, 0 behind it.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize>;
-    /// Writes all of `bytes` at `offset`.
+    /// Writes all of `bytes` at `offset`, which may lie behind the end: between are zeros then. After an error any part may be written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
-    /// Makes the content, and the length where it matters, durable.
+    /// Makes the content, and the length where it matters, durable. After an error, the content of the disk is unknown.
     fn sync(&self) -> io::Result<()>;
-    /// Reserves space and extends the file to `len` with zeros.
+    /// Reserves space and extends a shorter file to `len` with zeros. Called on new files.
     fn allocate(&self, len: u64) -> io::Result<()>;
     /// Length in bytes.
     fn len(&self) -> io::Result<u64>;
 }
 
-/// Immutable bytes: a file or shared memory that is mapped, or a buffer.
+/// Immutable bytes: a file or shared memory that is mapped, or a buffer. Clones share them; the last one gives them back.
 #[derive(Clone)]
 pub struct View(Arc<dyn AsRef<[u8]> + Send + Sync>);
 
 impl View {
-    /// A view of anything that holds bytes.
+    /// A view of anything that holds bytes: a `Vec<u8>`, a mapping.
     pub fn new(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         Self(Arc::new(bytes))
     }
 }
 
 impl View {
-    /// A part of it; empty where it ends before.
+    /// A part of it, which keeps the whole alive; empty where the whole ends before the part does.
     pub fn part(&self, range: Range<usize>) -> Self {
         Self::new(ViewPart { of: self.clone(), range })
     }
@@ -103,7 +119,7 @@ impl Deref for View {
     }
 }
 
-/// Reads a whole file through `read_at`.
+/// Reads a whole file through `read_at`: a file that shrinks meanwhile gives the bytes up to its end, one that grows those up to its old length.
 pub fn read_all(file: &dyn VfsFile) -> io::Result<Vec<u8>> {
     let mut out = vec![0; file.len()? as usize];
     let mut done = 0;

@@ -1,4 +1,14 @@
 //! A real directory through the operating system.
+//!
+//! ```text
+//! OsVfs::new("/var/lib/inlay")     makes it and syncs its parents, so that a loss of power cannot lose the directory itself
+//! map("seg/l0/019a….seg")          mapped from 16 KiB on, read into memory below
+//! sync_dir("wal")                  through a descriptor that stays open: works also when the process has no more of them
+//! lock("LOCK")                     None when another process has it: the store refuses to start
+//! free_bytes()                     room that the file system leaves to users other than root
+//! ```
+//!
+//! The only module that opens files; elsewhere in the engine `clippy` refuses `File::open`, `fs::read` and their like.
 
 #![expect(clippy::disallowed_methods, reason = "the one place that touches files")]
 
@@ -17,10 +27,10 @@ use parking_lot::Mutex;
 use super::{Vfs, VfsFile, View};
 
 /// Files below this size are read into memory instead of mapped: the mappings of a process are
-/// bounded. Not more, as a thousand quiet days are a thousand small files.
+/// bounded (65,530 by default on Linux). Not more, as a thousand quiet days are a thousand small files.
 pub const MAP_BYTES_MIN: u64 = 16 * 1024;
 
-/// Files below one directory.
+/// Files below one directory. Clones share the directories that are kept open.
 #[derive(Debug, Clone)]
 pub struct OsVfs {
     root: PathBuf,
@@ -32,8 +42,11 @@ pub struct OsVfs {
 
 impl OsVfs {
     /// The tree below `root`, which is made when it does not exist, and durable by its name.
+    ///
+    /// Errors: a directory cannot be made or synced; one that is closed to us, or that its file system does not sync, is passed over.
     pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
         let root = root.into();
+        // As a whole path, so that `ancestors` gives every directory up to the root of the file system.
         let place =
             std::path::absolute(if root.as_os_str().is_empty() { Path::new(".") } else { &root })?;
         // From the top: who is cut off here leaves directories whose parents are synced the next time.
@@ -51,15 +64,18 @@ impl OsVfs {
         Ok(Self { root, reads_only: false, kept: Arc::default() })
     }
 
-    /// The tree below `root` as somebody else's: nothing is made, and files are opened for reading.
+    /// The tree below `root` as that of another process, for inspections and the processes of SQL statements: nothing is made,
+    /// files are opened for reading, and the lock can be asked for but its file is not created.
     pub fn existing(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), reads_only: true, kept: Arc::default() }
     }
 
+    /// The path for the operating system. An absolute one, of a backup's target, stays what it is.
     fn at(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
+    /// Names of one kind in a directory, sorted; such as are not UTF-8 are none of ours.
     fn names(&self, path: &str, wanted: impl Fn(fs::FileType) -> bool) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(self.at(path))? {
@@ -103,8 +119,10 @@ impl Vfs for OsVfs {
     }
 
     fn map(&self, path: &str) -> io::Result<View> {
+        // The descriptor is closed at the end of this call; the mapping stays.
         let file = File::open(self.at(path))?;
         let len = file.metadata()?.len();
+        // Two calls of the kernel and a copy, instead of a mapping and a page fault.
         if len < MAP_BYTES_MIN {
             let mut bytes = vec![0; len as usize];
             file.read_exact_at(&mut bytes, 0)?;
@@ -143,9 +161,11 @@ impl Vfs for OsVfs {
     }
 
     fn sync_dir(&self, path: &str) -> io::Result<()> {
+        // Directories of days and weeks, and of backups: opened for this one sync.
         if path.starts_with('/') || path.contains('/') && path != "seg/l0" {
             return File::open(self.at(path))?.sync_all();
         }
+        // `wal`, `tmp`, `seg`, `seg/l0` and the like are synced again and again.
         let mut kept = self.kept.lock();
         if !kept.contains_key(path) {
             kept.insert(path.to_owned(), File::open(self.at(path))?);
@@ -182,7 +202,7 @@ impl Vfs for OsVfs {
     }
 }
 
-/// A lock, given back by name: closing the file is not enough while a child process that is being started
+/// A lock, given back by a call of its own: closing the file is not enough while a child process that is being started
 /// still has a copy of it.
 struct Held(File);
 
@@ -192,6 +212,7 @@ impl Drop for Held {
     }
 }
 
+/// An open file. Positions are given with each call, so threads share it without a lock.
 struct OsFile(File);
 
 impl VfsFile for OsFile {
@@ -204,6 +225,7 @@ impl VfsFile for OsFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        // The length is written with the data where reading them needs it; times of access are not worth a write.
         self.0.sync_data()
     }
 

@@ -2,14 +2,24 @@
 //!
 //! Inspection and verification read a directory that may belong to a running server, so every change
 //! is refused here, and a sync does nothing: what the looker sees need not be durable.
+//!
+//! ```text
+//! map("seg/l0/019a….seg")     the same view as of the disk below
+//! map("wal/0…0072.wal")       a copy: the server may be writing to the file
+//! remove("SUPER.a")           ReadOnlyFilesystem: "this view of the directory only reads"
+//! lock("LOCK")                refused: an inspection does not keep a server from starting
+//! ```
+//!
+//! A file that a running server replaces meanwhile may be gone at the next call: the caller judges `NotFound`.
 
 use std::{any::Any, io, sync::Arc};
 
 use super::{Vfs, VfsFile, View, read_all};
 
-/// Wraps a disk and refuses every change.
+/// Wraps a disk and refuses every change, so the code above it needs no checks of its own.
 pub struct ReadOnlyVfs(pub Arc<dyn Vfs>);
 
+/// The answer to every change.
 fn refused<T>() -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "this view of the directory only reads"))
 }
@@ -19,6 +29,7 @@ impl Vfs for ReadOnlyVfs {
         refused()
     }
     fn open(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
+        // The file below may be open for writing; this one lets no write through.
         Ok(Arc::new(ReadOnlyFile(self.0.open(path)?)))
     }
     fn map(&self, path: &str) -> io::Result<View> {
@@ -60,6 +71,7 @@ impl Vfs for ReadOnlyVfs {
     }
 }
 
+/// A file that is read and not written.
 struct ReadOnlyFile(Arc<dyn VfsFile>);
 
 impl VfsFile for ReadOnlyFile {

@@ -2,6 +2,17 @@
 //!
 //! A file without a name that the kernel keeps in memory, sealed: whoever has its descriptor can neither write to it nor
 //! cut it, the writer included. It is gone with its last descriptor and mapping. No disk is involved, so [`Vfs`](super::Vfs) is not.
+//!
+//! ```text
+//! server                                        process of a SQL statement
+//! SharedMemory::new(image of rows), sealed
+//! sends the descriptor over a socket      →     SharedMemory::received(descriptor): looks for the seals
+//!                                               map(): reads the rows in place, without a copy
+//! flush: drops it                               still has its mapping, and the bytes with it
+//! ```
+//!
+//! Memory that is not sealed is refused (`memory that is not sealed`): a process that maps it would trust bytes that the sender
+//! can still change under it.
 
 use std::{
     fs::File,
@@ -14,17 +25,17 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_
 
 use super::View;
 
-/// What `/proc/PID/maps` shows.
+/// Its name in `/proc/PID/maps`: `/memfd:inlay-rows (deleted)`.
 const NAME: &str = "inlay-rows";
 /// Nobody writes, cuts, extends, or takes these seals away.
 const SEALS: SealFlags =
     SealFlags::WRITE.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// How many there are in this process, and their bytes.
+/// How many there are in this process, and their bytes, for the metrics.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Immutable bytes that have a descriptor.
+/// Immutable bytes that have a descriptor. `as_fd` is sent; the receiver gets a descriptor of its own.
 #[derive(Debug)]
 pub struct SharedMemory {
     descriptor: OwnedFd,
@@ -32,31 +43,33 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// A copy of some bytes.
+    /// A copy of some bytes, which may be none.
     ///
     /// Errors: when there are no descriptors left, or no memory; what the kernel says.
     pub fn new(bytes: &[u8]) -> io::Result<Self> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let mut file = File::from(memfd_create(NAME, flags)?);
         file.write_all(bytes)?;
+        // After the last write: from here on not even this process can change them.
         fcntl_add_seals(&file, SEALS)?;
         Ok(Self::counted(file.into(), bytes.len()))
     }
 
+    /// Counts it until it is dropped. Bytes of received memory are those of the sender, which counts them.
     fn counted(descriptor: OwnedFd, len: usize) -> Self {
         COUNT.fetch_add(1, Ordering::Relaxed);
         BYTES.fetch_add(len, Ordering::Relaxed);
         Self { descriptor, len }
     }
 
-    /// How many there are in this process, and how many bytes they have.
+    /// How many there are in this process, and how many bytes they have: two images of 300 KB are `(2, 600_000)`.
     pub fn in_use() -> (usize, usize) {
         (COUNT.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed))
     }
 
-    /// What another process has sent.
+    /// Memory that another process has sent.
     ///
-    /// Errors: `InvalidInput` when its bytes could still be changed.
+    /// Errors: `InvalidInput` when its bytes could still be changed, or the descriptor is none of memory, such as a pipe.
     pub fn received(descriptor: OwnedFd) -> io::Result<Self> {
         match fcntl_get_seals(&descriptor) {
             Ok(seals) if seals.contains(SEALS) => Ok(Self::counted(descriptor, 0)),
@@ -64,7 +77,7 @@ impl SharedMemory {
         }
     }
 
-    /// The bytes, mapped. The view stays when the descriptor is closed.
+    /// The bytes, mapped for reading. The view stays when the descriptor is closed.
     ///
     /// Errors: what the kernel says.
     pub fn map(&self) -> io::Result<View> {
@@ -78,6 +91,7 @@ impl SharedMemory {
     }
 }
 
+/// Mappings of it, here or elsewhere, stay: only the descriptor is closed.
 impl Drop for SharedMemory {
     fn drop(&mut self) {
         COUNT.fetch_sub(1, Ordering::Relaxed);

@@ -7,6 +7,13 @@
 //!
 //! Every operation that changes something counts as one step. A test asks for a power loss at step
 //! k, or for an error there, and replays the same history for each k.
+//!
+//! ```text
+//! steps   0 create("a")   1 write "old"   2 sync   3 sync_dir("")   4 write "new"
+//!
+//! after_power_loss              "a" with "old", "new", or sectors of both; without step 3 perhaps no "a" at all
+//! after_kill                    "a" with "new", which a later loss of power may still take
+//! ```
 
 use std::{
     any::Any,
@@ -20,10 +27,10 @@ use parking_lot::Mutex;
 use super::{Vfs, VfsFile, View};
 use crate::base::rng::Rng;
 
-/// Unit in which a write can be torn.
+/// Unit in which a write can be torn: disks promise no more.
 const SECTOR: usize = 512;
 
-/// Failure of a step.
+/// Failure of a step; a crash test plays each of them at each step of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Power is lost before the step: this and every later operation fails.
@@ -44,7 +51,7 @@ pub struct FaultPlan {
     pub at: u64,
     /// Fault that the step meets.
     pub fault: Fault,
-    /// Whether every later step fails alike.
+    /// Whether every later step fails alike: a broken disk, not a single error.
     pub sticky: bool,
 }
 
@@ -91,6 +98,7 @@ struct Disk {
     lost_power: bool,
 }
 
+/// A file, whatever its names: the content that is read, the one that would survive, and the writes between the two.
 #[derive(Default, Clone)]
 struct Inode {
     content: Vec<u8>,
@@ -98,12 +106,14 @@ struct Inode {
     pending: Vec<Write>,
 }
 
+/// A change that was not synced: bytes at an offset, or a length.
 #[derive(Clone)]
 enum Write {
     Bytes { offset: usize, bytes: Vec<u8> },
     Length(usize),
 }
 
+/// A change of names that was not synced, durable once one of its directories is.
 #[derive(Clone)]
 struct NameChange {
     directories: [String; 2],
@@ -111,6 +121,7 @@ struct NameChange {
     add: Option<(String, usize)>,
 }
 
+/// Effect of a call on the disk, which decides the faults that it can meet.
 enum CallKind {
     /// Needs room on the disk.
     Grow,
@@ -121,6 +132,7 @@ enum CallKind {
 }
 
 impl Disk {
+    /// Counts a step and plays the fault that is planned for it; `false` is a sync that fails after doing its harm.
     fn step(&mut self, kind: CallKind) -> io::Result<bool> {
         self.alive()?;
         let step = self.step;
@@ -165,6 +177,7 @@ fn apply_names(names: &mut BTreeMap<String, usize>, change: &NameChange) {
     }
 }
 
+/// Makes a write visible in a content, which is lengthened where it ends before.
 fn apply_write(content: &mut Vec<u8>, write: &Write) {
     match write {
         Write::Bytes { offset, bytes } => {
@@ -185,6 +198,7 @@ fn lengthen(content: &mut Vec<u8>, len: usize) {
     }
 }
 
+/// The directory of a path, empty for the outermost: `seg/l0` of `seg/l0/a.seg`.
 fn directory_of(path: &str) -> String {
     path.rsplit_once('/').map_or_else(String::new, |(directory, _)| directory.to_owned())
 }
@@ -195,12 +209,12 @@ impl SimVfs {
         Self::default()
     }
 
-    /// Number of changing operations so far.
+    /// Number of changing operations so far: a test runs a history once, then once more for each of its steps.
     pub fn steps(&self) -> u64 {
         self.disk.lock().step
     }
 
-    /// Plays `plan` from now on, counting steps from the beginning of the disk.
+    /// Plays `plan` from now on, counting steps from the beginning of the disk. `None` heals it: a disk that was full has room.
     pub fn set_plan(&self, plan: Option<FaultPlan>) {
         self.disk.lock().plan = plan;
     }
@@ -220,7 +234,8 @@ impl SimVfs {
         self.disk.lock().failed_sync = leaves;
     }
 
-    /// From now on, the disk claims to have so much room.
+    /// From now on, the disk claims to have so much room. Writes succeed all the same: only [`Fault::Full`] and
+    /// [`set_full_for`](Self::set_full_for) make them fail.
     pub fn set_free_bytes(&self, bytes: u64) {
         self.disk.lock().free_bytes = Some(bytes);
     }
@@ -232,7 +247,8 @@ impl SimVfs {
         self.disk.lock().unsynced = place;
     }
 
-    /// The disk as it may be found after power returns: synced state, and any part of the rest.
+    /// The disk as it may be found after power returns: synced state, and any part of the rest. `rng` decides which part: the same
+    /// seed loses the same sectors and names.
     pub fn after_power_loss(&self, rng: &dyn Rng) -> Self {
         let disk = self.disk.lock();
         let mut inodes = disk.inodes.clone();
@@ -322,7 +338,8 @@ impl SimVfs {
             .collect()
     }
 
-    /// Replaces or removes a file behind the engine's back, durably.
+    /// Replaces or removes a file behind the engine's back, durably: `set_file("SUPER.a", None)` loses a slot of the superblock.
+    /// Directories of the path are made.
     pub fn set_file(&self, path: &str, content: Option<Vec<u8>>) {
         let mut disk = self.disk.lock();
         match content {
@@ -345,7 +362,7 @@ impl SimVfs {
     }
 }
 
-/// Applies a part of an unsynced write, sector by sector.
+/// Applies a part of an unsynced write, sector by sector: none of it, all of it, or any sectors. A sector is whole or not at all.
 fn survive(durable: &mut Vec<u8>, write: &Write, rng: &dyn Rng) {
     match write {
         Write::Length(_) => {
@@ -483,6 +500,7 @@ impl Vfs for SimVfs {
         if disk.unsynced.is_some_and(is_it) {
             return Ok(());
         }
+        // Subdirectories are names in this directory, too.
         let inside: Vec<String> =
             disk.directories.iter().filter(|name| directory_of(name) == path).cloned().collect();
         disk.durable_directories.extend(inside);
@@ -534,6 +552,7 @@ impl Vfs for SimVfs {
     }
 }
 
+/// A lock of a simulated process, free again when it is dropped.
 struct SimLock {
     disk: Arc<Mutex<Disk>>,
     path: String,
@@ -545,6 +564,7 @@ impl Drop for SimLock {
     }
 }
 
+/// An open file: it keeps its inode when its name goes.
 struct SimFile {
     disk: Arc<Mutex<Disk>>,
     inode: usize,
@@ -563,6 +583,7 @@ impl VfsFile for SimFile {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut disk = self.disk.lock();
+        // Reserved room can be written on a full disk.
         let fits = offset as usize + bytes.len() <= disk.inodes[self.inode].content.len();
         let step = disk.step(if fits { CallKind::Change } else { CallKind::Grow }).map(|_| ());
         let bytes = match &step {
@@ -582,6 +603,7 @@ impl VfsFile for SimFile {
 
     fn sync(&self) -> io::Result<()> {
         let mut disk = self.disk.lock();
+        // After a failed sync the writes are not pending any more: a second sync finds nothing to do, as on Linux.
         let works = disk.step(CallKind::Sync)?;
         let is_unsynced = |place: &str| {
             disk.names.iter().any(|(name, &inode)| inode == self.inode && name.ends_with(place))

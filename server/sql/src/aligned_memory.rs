@@ -8,6 +8,9 @@
 //! block of the C library   ┌ … ┬ address of the block ┬ bytes of the buffer …
 //!                          16 bytes aligned           128 bytes aligned
 //! ```
+//!
+//! For 100 bytes at a multiple of 128 the C library is asked for 228. If that block begins at 0x1010, the bytes begin at 0x1080, the next multiple, and
+//! the eight bytes before them, from 0x1078 on, hold 0x1010: by these the block is found when the bytes are freed.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 

@@ -1,4 +1,27 @@
 //! Rows in the form that was asked for.
+//!
+//! Of `SELECT tenant_id, count(*), count(*), '=1+1' AS f, '-5' AS g, NULL AS i …` one row:
+//!
+//! ```text
+//! columns   [{"name":"tenant_id","type":"VARCHAR"},{"name":"count","type":"BIGINT"},{"name":"count","type":"BIGINT"},…]
+//! Rows      ["t0",286,286,"=1+1","-5",null]                                    the next one as ,["t1",…]
+//! Lines     {"tenant_id":"t0","count":286,"count_2":286,"f":"=1+1","g":"-5","i":null}
+//! Csv       tenant_id,count,count,f,g,i
+//!           t0,286,286,'=1+1,-5,                                               lines end in CR LF
+//! ```
+//!
+//! Values that JSON does not have are strings:
+//!
+//! ```text
+//! BIGINT 9007199254740993      "9007199254740993"              beyond 2⁵³ JavaScript would round it
+//! DOUBLE 1e308 * 10            "Infinity"                       and "-Infinity", "NaN"
+//! TIMESTAMP                    "2026-11-20T10:17:36.789Z"       with a zone, too: the same instant in UTC
+//! … with microseconds          "2026-11-20T10:17:36.789001Z"
+//! DATE, TIME, INTERVAL         "2026-01-02", "10:00:00", "1 days"
+//! DECIMAL(5,2)                 "1.50"
+//! BLOB                         "\\x00ff"
+//! lists; maps and structs      ["model","plan"], {"plan":"free"}, {"k":1}
+//! ```
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -18,11 +41,14 @@ use inlay_sql_protocol::{Ask, Done, FRAME_BYTES_MAX, Form, Frame, OutColumn, Rea
 use crate::gate::shown;
 
 /// Bytes that are collected before they are sent.
+/// One frame for some thousand small rows. A row that is larger makes a frame together with what was collected, which has a megabyte at most.
 const SEND_BYTES: usize = 64 * 1024;
 /// Integers from here on are no numbers any more in JavaScript.
+/// 2⁵³ itself still is one; what is larger, or less than its negative, is written as a string.
 const SAFE_INTEGER: u64 = 1 << 53;
 
 /// Where an answer goes.
+/// The pipe to the server in a worker, a list in tests.
 pub trait Out: Send {
     /// Sends a part of it.
     ///
@@ -31,19 +57,33 @@ pub trait Out: Send {
 }
 
 /// Writes rows until there are enough.
+///
+/// ```text
+/// new      sends Frame::Columns; for CSV its first line is collected
+/// write    collects rows, and sends Frame::Rows each 64 KiB
+/// finish   sends the rest, and returns how many rows there were
+/// ```
 pub struct Writer<'a> {
     out: &'a mut dyn Out,
     form: Form,
+    /// Names of the columns in objects, each there once: `count`, `count_2`.
     names: Vec<String>,
+    /// Rows after which the answer is truncated.
     rows_max: usize,
+    /// Bytes that rows may still have; the line of names in CSV is not counted.
     bytes_left: usize,
+    /// Rows so far, sent or collected.
     rows: usize,
+    /// Whether there was a row more than the limits allow.
     truncated: bool,
+    /// Rows that have not been sent.
     buffer: Vec<u8>,
 }
 
 impl<'a> Writer<'a> {
     /// Sends the columns.
+    ///
+    /// `schema` has the names of the plan, which may end in a position that is not shown (`gate/names.rs`).
     ///
     /// Errors: when nobody takes them.
     pub fn new(schema: &Schema, ask: &Ask, out: &'a mut dyn Out) -> Result<Self, Refusal> {
@@ -89,6 +129,8 @@ impl<'a> Writer<'a> {
 
     /// Writes rows. Whether more are wanted.
     ///
+    /// With `rows_max` 3 the fourth row is not written, `truncated` is set, and nothing more is computed by the caller.
+    ///
     /// Errors: a row that is too large, or nobody who takes it.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, Refusal> {
         let options = FormatOptions::new().with_null("");
@@ -105,6 +147,7 @@ impl<'a> Writer<'a> {
                 values.push(value(array, row, format).map_err(unwritable)?);
             }
             let line = self.line(values)?;
+            // What is collected by now is less than `SEND_BYTES`, so both fit into a frame.
             if line.len() > FRAME_BYTES_MAX - SEND_BYTES {
                 let message = "a row of the answer has more than a megabyte";
                 return Err(Refusal::new(Reason::TooLarge, message));
@@ -123,6 +166,7 @@ impl<'a> Writer<'a> {
         Ok(true)
     }
 
+    /// A row in the form of the answer, with what separates it from the row before.
     fn line(&self, values: Vec<Value>) -> Result<Vec<u8>, Refusal> {
         let json = |value: &Value| {
             serde_json::to_vec(value)
@@ -171,6 +215,7 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Cells as a line, in quotes where they hold a comma, a quote or a line break.
 fn csv_line(cells: &[String]) -> Result<Vec<u8>, Refusal> {
     let broken = |error: String| Refusal::new(Reason::Broken, error);
     let mut writer =
@@ -205,6 +250,9 @@ fn cell(value: Value) -> String {
 }
 
 /// A type as SQL calls it.
+///
+/// `BIGINT` for 64 bits with or without a sign, `VARCHAR` for strings of any representation, `VARCHAR[]` for lists of them, `MAP(VARCHAR, DOUBLE)`, `STRUCT(k
+/// BIGINT)`, `DECIMAL(5,2)`.
 pub fn sql_type(kind: &DataType) -> String {
     match kind {
         DataType::Null => "NULL".to_owned(),
@@ -252,6 +300,9 @@ pub fn sql_type(kind: &DataType) -> String {
     }
 }
 
+/// A value as JSON. `format` writes types that have no case of their own here, such as times of day and intervals.
+///
+/// Errors: a value that the calendar does not have: `CAST(2000000000 AS DATE)` is `2000000000 days since 1970 are no date`.
 fn value(array: &ArrayRef, row: usize, format: &ArrayFormatter<'_>) -> Result<Value, ArrowError> {
     if array.is_null(row) {
         return Ok(Value::Null);
@@ -316,6 +367,7 @@ fn value(array: &ArrayRef, row: usize, format: &ArrayFormatter<'_>) -> Result<Va
     })
 }
 
+/// A number, or its name as a string where JSON has no number for it.
 fn float(number: f64) -> Value {
     match serde_json::Number::from_f64(number) {
         Some(number) => Value::Number(number),
@@ -325,6 +377,7 @@ fn float(number: f64) -> Value {
     }
 }
 
+/// Bytes as PostgreSQL writes them: `\x00ff`.
 fn hex(bytes: &[u8]) -> Value {
     let mut text = String::with_capacity(2 + bytes.len() * 2);
     text.push_str("\\x");
@@ -347,11 +400,13 @@ fn timestamp(
     let text = if has_zone { text.replace("+00:00", "Z") } else { text };
     let text = text.trim_end_matches('Z');
     let (whole, parts) = text.split_once('.').unwrap_or((text, ""));
+    // At least three digits behind the point, and at most nine.
     let digits = if unit == TimeUnit::Second { "" } else { parts };
     let digits = digits.trim_end_matches('0');
     Ok(format!("{whole}.{digits:0<3}Z").into())
 }
 
+/// The values of an array in order, of any type: `value` calls it for lists and structs, and it calls `value`.
 fn elements(array: &ArrayRef) -> Result<Vec<Value>, ArrowError> {
     let (array, options) = (&in_utc(array), FormatOptions::new().with_null(""));
     let format = ArrayFormatter::try_new(array, &options)?;
@@ -362,6 +417,7 @@ fn list(array: &ArrayRef) -> Result<Value, ArrowError> {
     elements(array).map(Value::Array)
 }
 
+/// Keys and values of a map as an object. Keys that are no strings are written as JSON.
 fn object(keys: Value, values: Value) -> Value {
     let (Value::Array(keys), Value::Array(values)) = (keys, values) else { return Value::Null };
     let key = |key: Value| match key {

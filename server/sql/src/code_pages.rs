@@ -65,6 +65,11 @@ fn mapping(line: &str) -> Option<(Range<usize>, &str)> {
 }
 
 /// Bytes in huge pages of the mappings that begin within a range, as `/proc/self/smaps` lists them.
+///
+/// ```text
+/// 400000-800000 rw-p 00000000 00:00 0
+/// AnonHugePages:      2048 kB                2,097,152 bytes, if 400000 is within the range
+/// ```
 fn huge_bytes(smaps: &str, within: &Range<usize>) -> usize {
     let (mut is_within, mut bytes) = (false, 0);
     for line in smaps.lines() {
@@ -79,6 +84,7 @@ fn huge_bytes(smaps: &str, within: &Range<usize>) -> usize {
 }
 
 /// The huge pages that are within a range as a whole.
+/// `55d0c1a01000..55d0c4e58000` has those of `55d0c1c00000..55d0c4e00000`. A range that is shorter than a page may have none: it is empty then.
 fn whole_pages(range: &Range<usize>) -> Range<usize> {
     range.start.next_multiple_of(HUGE_PAGE_BYTES)..range.end / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES
 }

@@ -6,6 +6,17 @@
 //! ```text
 //! limit 256 MiB, used 250; the windows of 4 million rows need 384  →  asked for 378, granted 378, limit 634 MiB
 //! ```
+//!
+//! And where the server has less, what its operators do:
+//!
+//! ```text
+//! ask 378 MiB      refused: other statements have the memory        the operator fails: "the statement takes more memory than there is for it"
+//! ask 20 MiB       lacks 20, so 128 are asked for                    granted: smaller requests are answered without asking
+//! ask 20 MiB       128 are refused, then 20 are asked for            granted, or the operator fails
+//! ask 200 MiB      200 were refused before                           fails at once
+//! ```
+//!
+//! An operator that can do with less, such as a group by that hands on partial groups, does so when it fails here.
 
 use std::{
     fmt,
@@ -17,20 +28,27 @@ use datafusion_execution::memory_pool::{MemoryLimit, MemoryPool, MemoryReservati
 use parking_lot::Mutex;
 
 /// Asked for at least, so that memory that grows in small steps is not asked for at each of them; and where there is less.
+/// 128 MiB, then 16 MiB.
 const STEPS_BYTES: [usize; 2] = [128 << 20, 16 << 20];
 
 /// Asks whoever grants memory for so many bytes: how many of them were granted, all or none.
+/// In a worker it asks the server over the pipe (`worker.rs`), and blocks until the server has answered.
 pub type AskForMemory = Box<dyn FnMut(usize) -> usize + Send>;
 
 /// The memory of one statement.
+///
+/// `used` may exceed `limit`: operators that cannot fail count what they took ([`grow`](MemoryPool::grow)).
 pub struct StatementMemory {
+    /// Bytes that operators have taken and not given back.
     used: AtomicUsize,
+    /// Bytes that they may take: those of the beginning and what was granted since. It never falls.
     limit: AtomicUsize,
     /// One operator asks at a time.
     asking: Mutex<Option<Asking>>,
 }
 
 struct Asking {
+    /// Sends a request for bytes, and returns how many were granted.
     ask: AskForMemory,
     /// The least that was refused. As much is not asked for again: operators come back for memory that there is not, some of them at each batch.
     refused: usize,
@@ -38,6 +56,7 @@ struct Asking {
 
 impl StatementMemory {
     /// So many bytes, and nobody to ask for more.
+    /// As the template's session has it, whose statements are over no rows.
     pub fn new(limit: usize) -> Self {
         let (used, limit) = (AtomicUsize::new(0), AtomicUsize::new(limit));
         Self { used, limit, asking: Mutex::default() }
@@ -49,6 +68,7 @@ impl StatementMemory {
     }
 
     /// Takes bytes of those that there are; what is missing if there are too few.
+    /// Of 256 MiB with 250 taken, 384 more lack 378: `Err(378 MiB)`, and none is taken.
     fn take(&self, bytes: usize) -> Result<(), usize> {
         let limit = self.limit.load(Ordering::Relaxed);
         let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
@@ -60,6 +80,8 @@ impl StatementMemory {
 
 impl Asking {
     /// What was granted to one who lacks so many bytes: as many or more, or none.
+    ///
+    /// The steps in turn: at least 128 MiB, then at least 16 MiB. A request as large as one that was refused is not sent.
     fn grow(&mut self, missing: usize) -> usize {
         for step in STEPS_BYTES {
             let bytes = missing.max(step);
@@ -87,6 +109,9 @@ impl MemoryPool for StatementMemory {
         self.used.fetch_sub(shrink, Ordering::Relaxed);
     }
 
+    /// Takes bytes, and asks for more where there are too few.
+    ///
+    /// Errors: `ResourcesExhausted`, which the operator may answer with less work at a time, and which else ends the statement as `TooLarge`.
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         if self.take(additional).is_ok() {
             return Ok(());

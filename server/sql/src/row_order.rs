@@ -3,6 +3,17 @@
 //! Columns of numbers and times become one integer: `(tenant 7, user 130, 09:12:00.250)` takes 10, 17 and 33 bits where there are a
 //! thousand tenants, a hundred thousand users and ninety days. Many integers of up to 64 bits are sorted by their digits,
 //! others compared, and columns behind them, such as texts, are looked at only where the integers are the same.
+//!
+//! How a column becomes bits, and what is done with them:
+//!
+//! ```text
+//! ORDER BY tenant, ms DESC NULLS LAST       tenant 7 9 7 7      ms 2.0 5.0 null 8.0
+//! tenant, from the least one on             0 2 0 0             2 bits: 0 to 2
+//! ms, as its doubles are counted            from 8.0 down       54 bits: 2.0 is 2⁵³ doubles below 8.0, and null is behind it
+//! packed, 56 bits                           tenant, ms          sorted as integers: rows 3 0 2 1
+//! ```
+//!
+//! A key that does not fit into 128 bits, or is a string, ends the packing; it and those behind it are compared row by row, within runs of equal integers.
 
 use std::cmp::Ordering;
 
@@ -21,14 +32,18 @@ use arrow::{
 use datafusion_common::Result;
 
 /// Bits of a digit.
+/// 2,048 counters fit into a first-level cache. 60 bits are six passes.
 const DIGIT_BITS: u32 = 11;
 /// Rows that are compared as fast as their digits are counted.
 const FEW_ROWS: usize = 2_048;
 
 /// A column to sort by.
+/// With its direction and where nulls come.
 pub type Key = (ArrayRef, SortOptions);
 
 /// The places of rows in their order; rows that are alike stay as they are. All keys have as many rows, fewer than 2³².
+///
+/// Of `9, null, 7` ascending with nulls first it is `[1, 2, 0]`.
 ///
 /// Errors: a type that has no order.
 pub fn sorted(keys: &[Key], rows: usize) -> Result<Vec<u32>> {
@@ -56,6 +71,8 @@ pub fn sorted(keys: &[Key], rows: usize) -> Result<Vec<u32>> {
 }
 
 /// The first keys of rows as integers of the same order.
+///
+/// The first key is in the highest bits, `bits` is how many are used in all.
 struct Packed {
     values: Vec<u128>,
     bits: u32,
@@ -64,6 +81,7 @@ struct Packed {
 }
 
 impl Packed {
+    /// Packs keys from the first on, as long as they are numbers or times and fit.
     fn of(keys: &[Key], rows: usize) -> Self {
         let mut packed = Self { values: vec![0; rows], bits: 0, used: 0 };
         for (column, options) in keys {
@@ -71,6 +89,7 @@ impl Packed {
             if packed.bits + bits > u128::BITS {
                 break;
             }
+            // A column with one value in all rows takes none.
             if bits > 0 {
                 for (value, rank) in packed.values.iter_mut().zip(ranks) {
                     *value = *value << bits | rank;
@@ -84,6 +103,13 @@ impl Packed {
 }
 
 /// Numbers in the order of a column's values, from zero on, and how many bits the largest has. Nothing for types that are no numbers.
+///
+/// ```text
+/// 7, 9, 7, null, ascending, nulls last       0 2 0 3     2 bits
+/// ascending, nulls first                     1 3 1 0     2 bits
+/// descending, nulls last                     2 0 2 3     2 bits
+/// 7, 7                                       0 0         0 bits
+/// ```
 fn ranks(column: &ArrayRef, options: SortOptions) -> Option<(Vec<u128>, u32)> {
     let values = in_order(column)?;
     let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
@@ -106,6 +132,9 @@ fn ranks(column: &ArrayRef, options: SortOptions) -> Option<(Vec<u128>, u32)> {
 }
 
 /// The values of a column as integers of the same order; any for nulls. Nothing for types that are no numbers.
+///
+/// Signed numbers have their top bit turned over: -1 is 0x7fff…, 0 is 0x8000…. Of a negative double all other bits are turned over as well, so that -2.0
+/// comes before -1.0.
 pub fn in_order(column: &ArrayRef) -> Option<Vec<u64>> {
     fn each<T: ArrowPrimitiveType>(column: &ArrayRef, to: impl Fn(T::Native) -> u64) -> Vec<u64> {
         column.as_primitive::<T>().values().iter().map(|value| to(*value)).collect()
@@ -138,6 +167,7 @@ pub fn in_order(column: &ArrayRef) -> Option<Vec<u64>> {
     })
 }
 
+/// The order of wide integers, by a stable sort.
 fn by_comparison(values: &[u128]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_by_key(|row| values[*row as usize]);
@@ -161,9 +191,11 @@ fn by_digits(values: Vec<u64>, bits: u32) -> Vec<u32> {
         for (value, _) in &rows {
             starts[digit(*value)] += 1;
         }
+        // All rows have the same digit here: the pass would move nothing.
         if starts.contains(&rows.len()) {
             continue;
         }
+        // Counts become the index of the first row with each digit, which then moves on with each row that is written.
         let mut start = 0;
         for count in &mut starts {
             start += std::mem::replace(count, start);

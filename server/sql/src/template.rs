@@ -3,6 +3,21 @@
 //! Loading the program and having the library do its first statement takes eleven milliseconds of a processor; to fork
 //! a process that has done both takes one. The template has never seen anybody's data, and answers nothing itself. It
 //! has one thread only, since a child would have none of the others but all of their locks.
+//!
+//! ```text
+//! server                            template                              child
+//!                                   prepare: limits, a first statement
+//! four descriptors, over stdin      fork
+//!                                                                         pipes become stdin and stdout, 60 s of processor time
+//!                                                                         +, the statement, its answer (worker.rs)
+//!                                                                         exits, and its end pipe is closed
+//! 00 00 00 00 over control          waitpid, and sends the status
+//! or: closes control                kills the child, waitpid               is killed
+//! closes stdin                      ends                                  the kernel kills those that still run
+//! ```
+//!
+//! The four bytes are the status of `waitpid`, little-endian: 00 00 00 00 for an exit with 0, 00 01 00 00 for one with 1, 09 00 00 00 where the kernel has
+//! killed a child for want of memory.
 
 use std::{
     ffi::CStr,
@@ -28,6 +43,7 @@ use crate::{
 };
 
 /// Memory of a worker in bytes, without an argument.
+/// 1 GiB. The server always passes one.
 const DATA_BYTES: u64 = 1 << 30;
 
 /// The names of the template's process and of its children.
@@ -38,6 +54,7 @@ const NAME: &CStr = c"inlay-sql";
 /// whether code is moved to huge pages (`true`).
 pub fn run() -> ExitCode {
     keep_freed_memory();
+    // inlay sql-worker BASE_BYTES MOST_BYTES true, as in `inlay sql-worker 536870912 4294967296 true`.
     let argument = |place| std::env::args().nth(place);
     let bytes = |place| argument(place).and_then(|argument| argument.parse().ok());
     let base_bytes = bytes(2).unwrap_or(DATA_BYTES);
@@ -111,6 +128,7 @@ enum Role {
 
 /// The descriptors of a child.
 struct ChildPipes {
+    /// Statement in, answer out, shared memory; `control` stays with the template.
     pipes: WorkerPipes,
     /// Closed when it exits, by which the template learns of it.
     _end: io::PipeWriter,
@@ -118,9 +136,11 @@ struct ChildPipes {
 
 /// A child that runs.
 struct Child {
+    /// Belongs to the child until it is reaped.
     pid: Pid,
     /// Closed by the server to cancel it.
     control: Option<UnixStream>,
+    /// Readable, that is closed, once the child has exited: its only writer is in the child.
     end: io::PipeReader,
 }
 
@@ -175,17 +195,22 @@ fn children(server: BorrowedFd<'_>, unfit: Option<&str>) -> io::Result<Role> {
 
 /// What happened to a child.
 struct ChildEvents {
+    /// The server has closed `control`.
     is_cancelled: bool,
+    /// The child has exited, or been killed.
     has_ended: bool,
 }
 
 /// Waits until the server sends something or closes, or a child ends or is cancelled.
+///
+/// The first part says whether the server has sent pipes or closed its end, the second what happened to each child, in the order of `children`.
 fn wait(server: BorrowedFd<'_>, children: &[Child]) -> io::Result<(bool, Vec<ChildEvents>)> {
     let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
     let mut fds = vec![on(server)];
     fds.extend(children.iter().map(|child| on(child.end.as_fd())));
     fds.extend(children.iter().filter_map(|child| Some(on(child.control.as_ref()?.as_fd()))));
     retry_on_intr(|| poll(&mut fds, None))?;
+    // In the order of `fds`: the server, an end for each child, a control for those that still have one.
     let mut events = fds.iter().map(|fd| !fd.revents().is_empty());
     let is_asked = events.next().unwrap_or(false);
     let ended: Vec<bool> = events.by_ref().take(children.len()).collect();

@@ -2,6 +2,26 @@
 //!
 //! What every statement needs was done before it was copied: a session was made and a statement run through it, so that
 //! code and tables of the library are in memory.
+//!
+//! What goes over its pipes, with the first byte of each frame of the answer:
+//!
+//! ```text
+//! server                                  worker
+//!                                         +                    it is ready; or - and why it never will be
+//! request without a statement             opens the segments, checks them, touches its heap; no answer
+//! request: head, list of segments         T                    it has read the statement
+//!                                         opens segments, maps shared rows, gives up files and network, admits the statement
+//!                                         W                    only if there may be rows that neither has
+//! length, rows
+//!                                         M 268435456          an operator lacks 128 MiB
+//! 268435456
+//!                                         C, R, R, …           columns and rows
+//!                                         D                    {"rows":3,"truncated":false}
+//! closes the pipe                         exits
+//! ```
+//!
+//! In the place of `D` it may be `X`, a refusal, and in that of `W` also `S`: a segment was merged away before it was opened, and the server asks another
+//! worker with a newer list. A worker that ends without any of them was killed, or met a fault of the library that ends a process.
 
 use std::{
     io::{self, Write},
@@ -34,10 +54,13 @@ use crate::{
 };
 
 /// Operators run beside each other on so many threads.
+/// Which is also the number of partitions of each plan.
 const THREADS: usize = 2;
 /// Plans are trees that are walked by recursion; what the gate lets through fits.
+/// 64 MiB for each thread, of which only pages that are touched take memory.
 pub const STACK_BYTES: usize = 64 << 20;
-/// Of the bytes that a process begins with, what operators may take that count what they take, before they ask for more: stacks and the library take 140 MiB of these bytes, and what operators do not count is as much as what they count.
+/// Of the bytes that a process begins with, what operators may take that count what they take, before they ask for more: stacks and the library take
+/// 140 MiB of these bytes, and what operators do not count is as much as what they count. Of 512 MiB it is 128 MiB.
 const POOL_SHARE: u64 = 4;
 /// Bytes that the process asks for, for each that operators count.
 const UNCOUNTED: usize = 2;
@@ -50,6 +73,7 @@ const UNFIT: &[u8] = b"-";
 const LINGER: Duration = Duration::from_millis(600);
 
 /// Memory of each thread that is touched ahead of need.
+/// 128 blocks of 256 KiB: 32 MiB.
 const TOUCHED_BLOCK_BYTES: usize = 256 << 10;
 const TOUCHED_BLOCKS: usize = 128;
 /// Between two looks whether the other thread has come.
@@ -67,13 +91,17 @@ const FIRST: [&str; 2] = [
 
 /// What every worker begins with.
 pub struct Prepared {
+    /// Through which statements have gone: it is warm.
     session: Session,
+    /// The filters of kernel calls, compiled and not yet loaded.
     seal: Seal,
     /// Bytes that operators may take besides, of those that the process begins with, where the server has no more.
     reserve: usize,
 }
 
 /// Waits for a statement on the standard input, answers it on the standard output, and ends. Memory with rows comes over a
+///
+/// Whatever becomes of the statement is said in a frame, after which the process exits: it does not come back from there.
 /// socket of its own.
 ///
 /// Errors: when nobody is there to ask or to listen; when memory does not come.
@@ -149,6 +177,7 @@ pub fn serve(Prepared { session, seal, reserve }: Prepared, memory: UnixStream) 
 }
 
 /// What a statement is answered from: segments, rows that were mapped, and rows that are still to come, if there are any.
+/// The last rows are read when the statement has been admitted, since the server has to gather them.
 struct RowSources {
     opened: OpenSegments,
     shared: Vec<View>,
@@ -156,6 +185,8 @@ struct RowSources {
 }
 
 /// Answers a statement. Where the server has no more memory, operators may take `reserve` bytes besides.
+///
+/// Errors: a statement that is refused, by the gate or later; a server that is gone.
 async fn answer(
     session: Session,
     rows: RowSources,
@@ -184,6 +215,14 @@ async fn answer(
 }
 
 /// Asks the server for memory that operators count, and for as much again that they do not count: copies while rows become one
+///
+/// ```text
+/// reserve 100 MiB, the server has 500
+/// lacks 200     asks for 400, granted              reserve 100 + 400 - 200 = 300
+/// lacks 100     asks for 200, refused; for 100     granted, and is counted in full: reserve 300
+/// lacks 250     both are refused                   from the reserve, which is 50 then
+/// lacks 51      both are refused                   0: the operator fails
+/// ```
 /// batch, batches between operators. Where the server has not so much it is asked for what is counted alone, and then what was not
 /// counted is counted.
 fn asking(
@@ -204,6 +243,8 @@ fn asking(
 }
 
 /// Asks the server for so many bytes: all of them or none are granted. A server that is gone grants none.
+///
+/// The frame `M` with 8 bytes; 8 bytes come back on the standard input. The limit of the process is raised by as much before anything is allocated.
 fn ask_for_memory(bytes: usize) -> usize {
     let granted = || -> io::Result<u64> {
         {
@@ -219,6 +260,7 @@ fn ask_for_memory(bytes: usize) -> usize {
 }
 
 /// A thread that ends the process so long after it was told to.
+/// Nothing happens until a duration is sent: a worker may wait for its statement for hours.
 fn spawn_end() -> io::Result<mpsc::Sender<Duration>> {
     let (sender, receiver) = mpsc::channel();
     let ending = std::thread::Builder::new().name("inlay-sql-end".to_owned());
@@ -231,11 +273,16 @@ fn spawn_end() -> io::Result<mpsc::Sender<Duration>> {
     Ok(sender)
 }
 
+/// Maps each piece of shared memory for reading.
 fn map_all(descriptors: Vec<OwnedFd>) -> io::Result<Vec<View>> {
     descriptors.into_iter().map(|descriptor| SharedMemory::received(descriptor)?.map()).collect()
 }
 
 /// Opens what is asked for until a statement comes, and checks what rows are read from. What cannot be opened ahead of
+///
+/// While it waits for the next request, a thread checks the segments that are open, and stops when a request begins to arrive.
+///
+/// Errors: `UnexpectedEof` when the server has closed the pipe.
 /// need is not missed: the statement says what it is about, and is told.
 fn wait_for_statement(
     input: &mut impl io::Read,
@@ -299,6 +346,8 @@ fn touch_heaps(runtime: &Runtime, is_asked: &Arc<AtomicBool>) {
 }
 
 /// Everything that can be done before there is a worker. No thread of it is left. A worker begins with `base_bytes` of memory and
+///
+/// Steps and their errors: `its limits: …`, `its threads: …`, `its first statement: …`.
 /// may write to `most_bytes` when it has got all that it can.
 ///
 /// Errors: what the process is not given.
@@ -360,6 +409,7 @@ fn end_behind(mut out: Stdout, last: &Frame) -> ! {
 }
 
 /// Bytes of frames that are written together.
+/// A small answer is one call of the kernel for columns, rows and the end, unless memory is asked for in between.
 const SENT_TOGETHER: usize = 32 << 10;
 
 /// Frames to the standard output, which are sent when there are enough.

@@ -1,4 +1,13 @@
 //! Counts of queries and embed views in memory, until a job writes them to the store.
+//!
+//! ```text
+//! a query of acme in production      queries 1                    in memory
+//! then an embed page of acme         queries 1, embed_views 1     in memory
+//! 10 seconds later                   usage_day/0190…:2026-11-20 += {queries: 1, embed_views: 1}, and memory is empty again
+//! ```
+//!
+//! A write for each query would cost a sync of the log. What a crash loses is at most ten seconds of counts, and never events: these
+//! are counted in the log record that stores them (`billing/usage.rs`). `GET /v1/usage` adds the counts in memory to the stored ones.
 
 use std::{
     collections::HashMap,
@@ -8,6 +17,8 @@ use std::{
 use crate::store::Environment;
 
 /// An action that is counted in memory.
+///
+/// One action adds one to the count of its name.
 #[derive(Debug, Clone, Copy)]
 pub enum Counted {
     /// A metric query or a SQL statement was begun.
@@ -31,6 +42,8 @@ pub struct Counts {
 
 impl Counters {
     /// Counts one action in an environment.
+    ///
+    /// `environment` is production of `acme`, say; its key in the map is its id, which no other organisation has.
     pub fn add(&self, org: &str, environment: &Environment, counted: Counted) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = counts.entry((org.to_owned(), environment.id.clone())).or_default();
@@ -41,12 +54,16 @@ impl Counters {
     }
 
     /// Counts of an environment that the store does not have yet.
+    ///
+    /// Zero of both where nothing was counted since the last write.
     pub fn of(&self, org: &str, environment: &Environment) -> Counts {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counts.get(&(org.to_owned(), environment.id.clone())).copied().unwrap_or_default()
     }
 
     /// Adds counts again whose transaction failed; the next write includes them.
+    ///
+    /// Counts may have been added since they were taken, so that both are summed.
     pub fn give_back(&self, counts: HashMap<(String, String), Counts>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, counts) in counts {
@@ -57,6 +74,8 @@ impl Counters {
     }
 
     /// Takes all counts, to be written to the store.
+    ///
+    /// The map is empty afterwards. Counts whose write fails come back by [`Counters::give_back`].
     pub fn take(&self) -> HashMap<(String, String), Counts> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

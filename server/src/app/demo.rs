@@ -3,6 +3,21 @@
 //! Both are made by one generator from a seed and a window, hour by hour, so that a demo that was
 //! away continues where it stopped, and making an hour twice stores nothing twice (the event ids
 //! are the same).
+//!
+//! ```text
+//! GET  /v1/demo/embed-url?tenant_id=fjord    200 {"embed_url": "http://127.0.0.1:8080/embed/0190…?token=…", "tenant_id": "fjord", …}
+//! POST /v1/demo/session                      200, a cookie: guest@inlay.invalid, a viewer of the demo's organisation
+//!                                            404 "this server runs without the demo", without --demo
+//! ```
+//!
+//! An event of the demo is one call of an API. Its id is made of tenant, hour since 1970 and number within the hour; 26 is the rate of
+//! the largest tenant, and what an hour has follows from it:
+//!
+//! ```text
+//! northwind-498662-0      the first of northwind on Friday, 2026-11-20, 14:00 UTC, the busiest hour of a day
+//! 26 × 1.0 (Friday) × 1.0 (14:00) × 1.257 (trend) × 0.75 to 1.25 (chance)     25 to 41 events
+//! 26 × 0.45 (Sunday) × 0.1 (02:00) × 1.263 (trend) × 0.75 to 1.25 (chance)    1 or 2 events, on 2026-11-22
+//! ```
 
 use inlay_engine::{Event, Rng, SeededRng};
 use serde_json::{Value, json};
@@ -41,13 +56,14 @@ const DEMO_DAYS: i64 = 90;
 const DEMO_RATE: f64 = 26.0;
 /// Tenants of the demo and their share of its events.
 const DEMO_TENANTS: [(&str, f64); 3] = [("northwind", 1.0), ("fjord", 0.6), ("atlas", 0.35)];
+// Nobody can register or be invited under this domain (`RESERVED_DOMAIN`), so that the account is always ours.
 const DEMO_EMAIL: &str = "demo@inlay.invalid";
 const SAMPLE_TENANT: &str = "sample-tenant";
 /// A statement that the demo has saved.
 const SAMPLE_SQL: &str = "SELECT string_props['model'] AS model, count(*) AS requests,\n       \
                           sum(numeric_props['cost_usd']) AS spend\nFROM events\nWHERE timestamp > now() - \
                           interval '7 days'\nGROUP BY 1\nORDER BY spend DESC";
-/// Rows a batch.
+/// Rows after which a batch is stored. An hour is never divided, so that a batch may have one hour of rows more.
 const BATCH_ROWS: usize = 5_000;
 
 const MODELS: [(&str, f64); 4] =
@@ -67,6 +83,8 @@ const COUNTRIES: [(&str, f64); 6] =
     [("DE", 0.3), ("US", 0.28), ("FR", 0.15), ("GB", 0.12), ("NL", 0.1), ("JP", 0.05)];
 
 /// Tenants of the demo, the largest first.
+///
+/// `["northwind", "fjord", "atlas"]`.
 pub fn demo_tenants() -> [&'static str; DEMO_TENANTS.len()] {
     DEMO_TENANTS.map(|(name, _)| name)
 }
@@ -74,6 +92,8 @@ pub fn demo_tenants() -> [&'static str; DEMO_TENANTS.len()] {
 impl App {
     /// Gives a new organisation a sample of events to look at. Without a sample the account is poorer, but its key must
     /// reach its owner, so that a failure is logged only.
+    ///
+    /// The sample is 30 days of `sample-tenant` in `development`: production starts empty, and queries there answer 0.
     pub fn add_sample(&self, org: &Org) {
         if let Err(error) = self.seed_sample(org) {
             tracing::warn!(code = error.code.name(), %error, "cannot seed the sample");
@@ -89,6 +109,10 @@ impl App {
     }
 
     /// Makes the demo's organisation and dashboard once, and its events up to now.
+    ///
+    /// Called at each start with `--demo`. After a day without the server it adds that day; of an absence beyond 90 days, the last 90.
+    ///
+    /// Errors: those of the store.
     pub fn seed_demo(&self) -> Result<Demo> {
         let known: Option<Demo> = global_find(&self.engine.keys(), "demo", "demo")?;
         let mut demo = match known {
@@ -114,6 +138,8 @@ impl App {
         Ok(demo)
     }
 
+    /// The record `demo` is stored last: where a start was cut off before, the next one finds the account by its address, and makes dashboard
+    /// and rules anew.
     fn create_demo(&self) -> Result<Demo> {
         let mut password = [0; 32];
         self.rng.fill(&mut password);
@@ -151,7 +177,8 @@ impl App {
         Ok(demo)
     }
 
-    /// One of each that the console shows: an alert that tells nobody, a report that is paused, a saved query.
+    /// One rule of each kind that the console shows: an alert without recipients, a report that is disabled, a saved query. None of them
+    /// sends anything.
     fn seed_rules(&self, caller: &Caller, dashboard: &str) -> Result<()> {
         let subject = AlertSubject {
             dashboard_id: dashboard.to_owned(),
@@ -191,7 +218,10 @@ impl App {
         Ok(())
     }
 
-    /// Mints a session of the demo. 404 when the server runs without it.
+    /// Mints an embed session of the demo, for its largest tenant unless another is named. Gives the session, the tenant, and the id of
+    /// the dashboard.
+    ///
+    /// Errors: 404 when the server runs without the demo.
     pub fn demo_session(&self, tenant: Option<&str>) -> Result<(Minted, String, String)> {
         let demo: Option<Demo> = global_find(&self.engine.keys(), "demo", "demo")?;
         let demo = demo
@@ -214,6 +244,9 @@ impl App {
     /// Opens a console session for a guest of the demo. 404 when the server runs without it.
     ///
     /// `before` is the cookie that the new one replaces; its session ends.
+    ///
+    /// All guests share one account with the role of a viewer. `is_guest` (`identity/sessions.rs`) keeps them from seeing or
+    /// ending each other's sessions.
     pub fn guest_session(&self, before: Option<&str>, client: &Client) -> Result<SessionOpened> {
         let demo: Option<Demo> = global_find(&self.engine.keys(), "demo", "demo")?;
         let demo = demo
@@ -222,7 +255,7 @@ impl App {
         let org = self.org(&demo.org)?;
         let mut password = [0; 32];
         self.rng.fill(&mut password);
-        // Nobody knows it: a guest comes in by this way only.
+        // Nobody knows the password: this function is the only way to open a session of the guest.
         let known: Option<String> = global_find(&self.engine.keys(), "email", GUEST_EMAIL)?;
         let hash = match known {
             Some(_) => String::new(),
@@ -268,6 +301,9 @@ impl App {
         Ok(user)
     }
 
+    /// Makes the events of a tenant in a window of milliseconds, and stores them in batches.
+    ///
+    /// Each hour has a generator of its own, seeded by hour and tenant: where a window begins changes nothing of the hours within it.
     fn seed(
         &self,
         environment: &Environment,
@@ -299,7 +335,7 @@ impl App {
         Ok(())
     }
 
-    /// Samples do not count against a plan.
+    /// Stores a batch without counting it: samples do not count against a plan, and are no usage.
     fn store_sample(&self, batch: inlay_engine::Batch) -> Result<()> {
         self.engine.ingest(batch, |_, _| Ok::<_, ApiError>(()))?;
         Ok(())
@@ -323,18 +359,23 @@ fn demo_caller(org: &Org) -> Result<Caller> {
     }))
 }
 
+/// FNV-1a with 64 bits. It must give the same for ever: the seed of an hour depends on it.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// Working days are busier than weekends, days than nights, and the whole grows slowly.
+/// Number of events in an hour since 1970, of a tenant with `rate` events in a usual hour.
+///
+/// Working days are busier than weekends, days than nights, and the whole grows for half a year and begins anew.
 fn events_in_hour(hour: i64, rate: f64, rng: &SeededRng) -> u64 {
     let day = hour.div_euclid(24);
     let of_day = hour.rem_euclid(24) as f64;
+    // 1970 began on a Thursday: 0 is Monday, 5 and 6 are the weekend.
     let weekday = (day + 3).rem_euclid(7);
     let week = if weekday >= 5 { 0.45 } else { 1.0 };
+    // A cosine with its top of 1.0 at 14:00 UTC and its bottom of 0.1 at 02:00.
     let daily = 0.55 + 0.45 * ((of_day - 14.0) / 24.0 * std::f64::consts::TAU).cos();
     let trend = 1.0 + (day.rem_euclid(180) as f64) / 300.0;
     let noise = 0.75 + rng.below(500) as f64 / 1_000.0;
@@ -343,6 +384,7 @@ fn events_in_hour(hour: i64, rate: f64, rng: &SeededRng) -> u64 {
     (rate * week * daily * trend * noise * launch).round() as u64
 }
 
+/// One of some values, each as likely as its share. Shares add up to 1; what rounding leaves goes to the last value.
 fn pick<'a>(choices: &[(&'a str, f64)], rng: &SeededRng) -> &'a str {
     let mut rest = rng.below(1_000_000) as f64 / 1_000_000.0;
     for (value, share) in choices {
@@ -354,6 +396,7 @@ fn pick<'a>(choices: &[(&'a str, f64)], rng: &SeededRng) -> &'a str {
     choices.last().map_or("", |(value, _)| value)
 }
 
+/// Adds event `n` of an hour to a batch, at a time in milliseconds since 1970.
 fn push_event(
     batch: &mut inlay_engine::Batch,
     tenant: &str,
@@ -363,9 +406,10 @@ fn push_event(
     rng: &SeededRng,
 ) -> Result<()> {
     let id = format!("{tenant}-{hour}-{n}");
-    // A few users do most of the work.
+    // The product of two uniform numbers is mostly small: of 400 users, a few do most of the work.
     let user = format!("user-{}", (rng.below(1_000) * rng.below(1_000)) / 2_500);
     let (model, status) = (pick(&MODELS, rng), pick(&STATUSES, rng));
+    // Three dice: most latencies are in the middle, few at either end; the cube below gives them a long tail upwards.
     let spread = (rng.below(1_000) + rng.below(1_000) + rng.below(1_000)) as f64 / 3_000.0;
     let base = if model == "nova-large" { 420.0 } else { 180.0 };
     let latency = (base * (0.4 + 2.2 * spread * spread * spread + 0.5 * spread)).round();
@@ -394,6 +438,7 @@ fn push_event(
     Ok(())
 }
 
+/// Widgets of the demo's dashboard, ten on twelve columns. They pass the same checks as widgets of the API: a test says so.
 fn demo_widgets() -> Result<Vec<Widget>> {
     let count = |more: Value| {
         let mut query = json!({"event_name": "api_call", "metric": "count"});

@@ -2,6 +2,23 @@
 //!
 //! What has ended is refused or ignored whether or not its record is still there, so this is only
 //! about space.
+//!
+//! ```text
+//! kind                      removed from the store
+//! session                   14 days after it began, or 3 days after its last use
+//! password_reset            when its link ends, an hour after it was made
+//! idempotent_request        24 h after its change or its answer was stored
+//! billing_event             100 days after it arrived
+//! signing_key               48 h after a newer key replaced it
+//! embed_session             24 h after its end
+//! invite                    30 days after its end
+//! alert_event, report_run   after 90 days
+//! webhook_delivery          after 30 days
+//! audit                     after 400 days
+//! ```
+//!
+//! A key that signs embed tokens outlives its replacement by two days: the last token that it signed lives for at most one, and for a
+//! day more its viewer reads `token_expired` instead of an error without a reason. The current key has no `retired_at` and stays.
 
 use inlay_engine::Txn;
 use serde::de::DeserializeOwned;
@@ -19,9 +36,10 @@ use crate::{
     },
 };
 
-/// An embed session is kept this long after its end, so that a viewer is told that it expired.
+/// An embed session is retained this long after its end. Its token is accepted for 5 seconds longer (clock skew), while the record
+/// is there; that it has expired, the token says by itself.
 const EMBED_KEPT_MS: i64 = 24 * 3_600_000;
-/// An invite is kept this long after its end, so that who follows its link is told that it expired.
+/// An invite is retained this long after its end, so that the page behind its link says that it expired.
 const INVITE_KEPT_MS: i64 = 30 * 86_400_000;
 /// A billing event is known for this long: its provider tries for days, and a person for weeks.
 const BILLING_EVENT_KEPT_MS: i64 = 100 * 86_400_000;
@@ -44,8 +62,14 @@ fn removed(kind: &str) -> impl Fn(&mut Txn, &str) -> Result<()> {
 
 impl App {
     /// Removes records of what has ended; returns how many.
+    ///
+    /// The job `expire` calls it every 10 minutes. `AT_ONCE` records go in one transaction, so an organisation with a million audit rows
+    /// does not block writes for as long as all of them take.
+    ///
+    /// Errors: a record that cannot be read; a store that takes no writes. What was removed until then stays removed.
     pub fn expire(&self) -> Result<usize> {
         let now = self.now_ms();
+        // A closure each, since every kind has its own field that says when it ended.
         let globals = [
             self.expire_globals::<Session>(
                 "session",
@@ -90,6 +114,8 @@ impl App {
 
     /// Removes the oldest records of a kind of all organisations, whose ids rise with time; returns how many. Besides
     /// these one record of each organisation is read.
+    ///
+    /// For kinds whose ids are UUIDv7, such as `audit`: the first record that has not ended is the last that is read, however many follow.
     fn expire_oldest<R: Record>(&self, has_ended: impl Fn(&R) -> bool) -> Result<usize> {
         let mut count = 0;
         for org in global_orgs(&self.engine.keys()) {
@@ -100,6 +126,7 @@ impl App {
                 }
                 let mut ended: Vec<R> = reader.list_first(AT_ONCE)?;
                 ended.retain(&has_ended);
+                // The ids rise, so the records that have ended are the first ones: nothing is read twice.
                 self.engine.transact(|txn| {
                     let mut org = OrgTxn::new(txn, &org);
                     ended.iter().for_each(|record| org.delete::<R>(record.id()));
@@ -112,6 +139,9 @@ impl App {
     }
 
     /// Removes records of a kind of all organisations; returns how many.
+    ///
+    /// All records of the kind are read: their ids do not rise with the time of their end. An embed session of 60 seconds ends before an
+    /// older one of 24 hours, and the id of an alert event begins with its rule.
     fn expire_records<R: Record>(&self, has_ended: impl Fn(&R) -> bool) -> Result<usize> {
         let mut ended = global_records::<R>(&self.engine.keys())?;
         ended.retain(|(_, record)| has_ended(record));
@@ -127,6 +157,8 @@ impl App {
     }
 
     /// Removes records of a kind that belong to no organisation; returns how many.
+    ///
+    /// `remove` takes a record away with what points to it: of a session also the entry under its user.
     fn expire_globals<R: DeserializeOwned>(
         &self,
         kind: &str,
@@ -139,7 +171,7 @@ impl App {
         for some in ended.chunks(AT_ONCE) {
             self.engine.transact(|txn| {
                 for id in some {
-                    // It may have been made anew since.
+                    // A record of the same id may have been stored since the list was read: a second link to a new password, for example.
                     if global_find::<R>(txn, kind, id)?.is_some_and(|record| has_ended(&record)) {
                         remove(txn, id)?;
                     }

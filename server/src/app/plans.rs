@@ -1,22 +1,39 @@
 //! Plans: what an organisation may have at once.
+//!
+//! ```text
+//! plan          events a month   published dashboards   API keys   advanced embed permissions
+//! free               1,000,000                      1          2   no
+//! growth            20,000,000                     10         10   yes
+//! scale            200,000,000              unlimited  unlimited   yes
+//! self_hosted        unlimited              unlimited  unlimited   yes
+//! ```
+//!
+//! A refusal names the smallest plan that has room, so that a console can offer it:
+//!
+//! ```text
+//! POST /v1/dashboards/0190…/publish      a second dashboard on the plan free
+//! 402 {"error": "the plan free allows 1 published dashboards", "code": "published_dashboards_limit", "plan": "free",
+//!      "upgrade_to": "growth", "limit": 1, "used": 1, "request_id": "…"}
+//! ```
 
 use crate::{
     error::{ApiError, Code, More, PlanLimit, Result},
     store::Org,
 };
 
-/// A plan. `None` is unlimited.
+/// A plan with its limits. A limit of `None` is none: any number is allowed.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Name on the wire.
+    /// As `Org::plan` and the API have it: `growth`.
     pub name: &'static str,
     /// Name for people.
     pub title: &'static str,
-    /// Events a month.
+    /// Events that are stored in a calendar month in UTC, over all environments; repeated event ids and samples do not count.
     pub monthly_events: Option<u64>,
     /// Dashboards that are published at once.
     pub published_dashboards: Option<u64>,
-    /// API keys at once.
+    /// API keys that exist at once, over all environments; a revoked key makes room for another.
     pub api_keys: Option<u64>,
     /// Whether embed sessions may hide widgets and limit dimensions, periods and ranges.
     pub advanced_embed_permissions: bool,
@@ -58,12 +75,19 @@ pub const PLANS: [Plan; 4] = [
     },
 ];
 
-/// The plan of an organisation; an unknown one counts as the smallest.
+/// The plan of an organisation. A name that no plan has, such as one of a build that was rolled back, counts as the smallest plan:
+/// it is a limit too low for a moment, not an outage.
 pub fn plan_of(org: &Org) -> &'static Plan {
     PLANS.iter().find(|plan| plan.name == org.plan).unwrap_or(&PLANS[0])
 }
 
-/// Refuses when `used` things exist already and the plan has no place for `more`.
+/// Refuses when `used` things exist already and the plan has no room for `more`.
+///
+/// `what` are these things for people, as in `the plan free allows 2 API keys`. With a limit of 10 and 9 in use, one more is allowed and
+/// two are not. Called inside the transaction that adds the things: two requests at once cannot both take the last one.
+///
+/// Errors: `code`, which is a 402, with the plan, its limit, the number in use, and the smallest plan with room as `upgrade_to`. Nothing
+/// is offered where no plan has room, as for 300 million events a month; `self_hosted` is not for sale.
 pub fn check(
     org: &Org,
     code: Code,

@@ -1,4 +1,14 @@
 //! Settings that operations of `app` read; `config` has all settings of the server, and makes these.
+//!
+//! ```text
+//! INLAY_BASE_URL=https://inlay.acme.com            base_url          links in mails, embed_url of sessions
+//! INLAY_WEBHOOK_BACKOFF_SECONDS=0,30,120           webhook_waits_s   [0, 30, 120]: three attempts
+//! INLAY_ALERT_INTERVAL_SECONDS=60                  alert_interval_s  60
+//! INLAY_BILLING_PRICES=growth=pri_1,scale=pri_2    billing.prices    [("growth", "pri_1"), ("scale", "pri_2")]
+//! ```
+//!
+//! They are values that were parsed and checked at the start: nothing here is checked again. The default is that of the flags, and
+//! what unit tests use.
 
 use std::path::PathBuf;
 
@@ -6,30 +16,35 @@ use ipnet::IpNet;
 
 use crate::outbound::WebhookRules;
 
-/// All of them.
+/// Settings of the product. A job may run with a copy that differs, such as a shorter `query_ms_max`.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Where browsers reach this server, without a slash at the end.
+    /// `https://inlay.acme.com`; with `https://` the session cookie is `Secure`.
     pub base_url: String,
     /// Plan of a new organisation.
+    /// `self_hosted`, or `free` where billing is configured.
     pub default_plan: String,
     /// Work factor of bcrypt.
+    /// 12 is 2^12 rounds; tests take 4, the least that bcrypt has.
     pub password_cost: u32,
     /// Whether the demo is served.
     pub demo: bool,
-    /// Longest time that a query may take.
+    /// Milliseconds that a query may take; one that takes longer is refused with `query_timeout`.
     pub query_ms_max: u64,
     /// Networks of proxies that are believed about where a request comes from.
+    /// Only from these is `X-Forwarded-For` read; without any the address of the connection counts.
     pub trusted_proxies: Vec<IpNet>,
-    /// Where webhooks may go.
+    /// Addresses that webhooks may reach: public ones, and networks of ours that are listed.
     pub webhooks: WebhookRules,
     /// Seconds to wait before each attempt of an alert's webhook.
+    /// As many attempts as there are waits: 0, 30 and 120 are three, the first at once.
     pub webhook_waits_s: Vec<u64>,
-    /// Seconds in which each alert rule is looked at once.
+    /// Seconds in which each alert rule is evaluated once.
     pub alert_interval_s: i64,
-    /// Where the store's files are.
+    /// Directory of the store; mails that are written as files are in its folder `outbox`.
     pub data_dir: PathBuf,
-    /// How the billing provider is spoken to.
+    /// Billing provider; by default there is none, and nothing can be bought.
     pub billing: BillingSettings,
 }
 

@@ -1,9 +1,22 @@
 //! Bounds of hours, days, weeks and months as people in a time zone know them.
+//!
+//! Days of Berlin around the end of summer time, with the window `from` 24 October 12:00Z `to` 27 October 00:00Z:
+//!
+//! ```text
+//! starts(Europe/Berlin, Day, from, to, 1_000)
+//! 2026-10-23T22:00Z   24 October, 24 hours; it meets the window, and begins before it
+//! 2026-10-24T22:00Z   25 October, 25 hours
+//! 2026-10-25T23:00Z   26 October
+//! 2026-10-26T23:00Z   27 October
+//! ```
+//!
+//! Weeks begin on Monday, months on the first. At the midnight at which Beirut puts its clocks forward, the day begins at 01:00.
+//! 30 December 2011, which Samoa skipped, has no bucket.
 
 use inlay_engine::Granularity;
 use jiff::{Timestamp, ToSpan, Zoned, civil::Date, tz::TimeZone};
 
-/// A time zone by its IANA name, such as `Europe/Berlin`.
+/// A time zone by its IANA name, such as `Europe/Berlin`. `None` for `Mars/X`, an empty text, offsets such as `+02:00`, and POSIX rules.
 pub fn zone(name: &str) -> Option<TimeZone> {
     TimeZone::get(name).ok()
 }
@@ -34,6 +47,7 @@ pub fn starts(
         return Some(starts);
     }
     let first = Timestamp::from_millisecond(from_ms).ok()?.to_zoned(zone.clone()).date();
+    // The first bucket holds the beginning of the window, so it may begin before it.
     let mut date = match granularity {
         Granularity::Week => {
             first.checked_sub(i64::from(first.weekday().to_monday_zero_offset()).days()).ok()?

@@ -1,4 +1,13 @@
 //! Instants as text: RFC 3339 in UTC with milliseconds on the way out, ISO 8601 on the way in.
+//!
+//! Inside, an instant is a number of milliseconds since 1970. These are read, all as the same instant:
+//!
+//! ```text
+//! 2026-11-13T12:00:00Z       2026-11-13T13:00:00+01:00      2026-11-13T12:00
+//! 2026-11-13T12:00:00.000Z   2026-11-13 12:00:00            without an offset it is UTC
+//! ```
+//!
+//! and these are not: `yesterday`, `1794571200`, `2026-13-01`, `2026-11-13T25:00:00Z`, `2026-11-13T12:00:00Z[UTC]`.
 
 use jiff::{Timestamp, civil, fmt::temporal::DateTimePrinter, tz::TimeZone};
 
@@ -6,7 +15,7 @@ const DAY_MS: i64 = 86_400_000;
 
 static PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
-/// `2026-11-13T00:00:00.000Z`. Instants that no calendar knows are shown as the nearest it does.
+/// `1794571200007` as `2026-11-13T12:00:00.007Z`. Instants that no calendar knows are shown as the nearest that it does.
 pub fn format(ms: i64) -> String {
     PRINTER.timestamp_to_string(&nearest(ms))
 }
@@ -19,10 +28,11 @@ pub struct Instants {
 }
 
 impl Instants {
-    /// Appends an instant.
+    /// Appends an instant, without quotes.
     pub fn write(&mut self, out: &mut Vec<u8>, ms: i64) {
         let ms = clamped(ms);
         let (day, ms_of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
+        // A series has one bucket a day, or 24: nearly all take one of the first two arms, which need no calendar arithmetic.
         let date = match self.last {
             Some((last, date)) if last == day => Some(date),
             Some((last, date)) if last.checked_add(1) == Some(day) => date.tomorrow().ok(),
@@ -65,7 +75,10 @@ pub fn format_minute(ms: i64) -> String {
     format!("{} {} UTC", date.unwrap_or_default(), time.unwrap_or_default())
 }
 
-/// Milliseconds since 1970 of a date-time with offset, a date-time in UTC, or a date.
+/// Milliseconds since 1970 of a date-time with offset, a date-time in UTC, or a date, which is its midnight in UTC.
+///
+/// Fractions are cut: `12:00:00.1239` has 123 ms. A leap second counts as the second before it:
+/// `2016-12-31T23:59:60Z` is `2016-12-31T23:59:59Z`. `None` for everything else.
 pub fn parse(text: &str) -> Option<i64> {
     // Zones and calendars in brackets are another standard.
     if !text.is_ascii() || text.len() > TEXT_MAX || text.contains('[') {

@@ -1,4 +1,15 @@
 //! What is wrong with a JSON value, by the field.
+//!
+//! The parser of serde reports a position in a text that the sender may never have seen, and lets the last of two equal fields win.
+//! Here each fault names its field:
+//!
+//! ```text
+//! {"name": "a", "name": "b"}          name comes twice
+//! [1]                                 the body must be a JSON object
+//! {                                   the body is not valid JSON: EOF while parsing an object at line 1 column 1
+//! {"a": {"a": … 33 levels … }}        the body is nested deeper than 32 levels
+//! {"a": 1.0, "b": [1.5, -0.0, 1e300]} is read as {"a":1,"b":[1.5,0,1e+300]}
+//! ```
 
 use std::fmt;
 
@@ -20,6 +31,7 @@ pub fn check_shape(text: &str) -> Result<()> {
         return Err(ApiError::new(Code::InvalidJson, "the body must be a JSON object"));
     }
     let (mut depth, mut in_text, mut escaped) = (0usize, false, false);
+    // Brackets within strings do not count. All bytes of interest are ASCII, which no byte of a longer character is.
     for byte in text.bytes() {
         match byte {
             _ if escaped => escaped = false,
@@ -55,9 +67,10 @@ pub fn parse(text: &str) -> Result<Value> {
     })
 }
 
+/// Marks our own error among those of the parser, which passes only text on.
 const TWICE: &str = "comes twice: ";
 
-/// A value as it is read.
+/// A value as it is read, before it is checked against a schema.
 struct Tree(Value);
 
 impl<'de> Deserialize<'de> for Tree {
@@ -123,12 +136,23 @@ impl<'de> Visitor<'de> for TreeVisitor {
 }
 
 /// Field, code and message of a JSON value that does not have the shape it must have.
+///
+/// For values without a check by a schema (the query of a widget, an event, a billing webhook), and for faults of a body that its schema
+/// cannot express.
 pub fn explain(error: &PathError<serde_json::Error>) -> (Option<String>, Code, String) {
     let error = explain_text(&error.path().to_string(), &error.inner().to_string());
     (error.field, error.code, error.message)
 }
 
-/// The same of any parser that speaks as serde does.
+/// The same of any parser that speaks as serde does, with the path where it stopped and its message.
+///
+/// ```text
+/// path        message                                             error
+///             missing field `name`                                missing_field, name: "name is required"
+/// widgets[0]  missing field `id`                                  missing_field, widgets[0].id: "widgets[0].id is required"
+/// page        unknown field `page`, expected `limit` or `cursor`  unknown_field, page: "page is not a field of this request"
+/// limit       invalid digit found in string                       invalid_field, limit: "limit: invalid digit found in string"
+/// ```
 pub fn explain_text(path: &str, message: &str) -> ApiError {
     // The parser appends a position that means nothing to whoever sent one field.
     let message = message.split(" at line ").next().unwrap_or_default().to_owned();

@@ -9,6 +9,14 @@
 //! Only the keywords that our schemas use are known. Another keyword is an error when the schema is
 //! compiled, never a rule that is silently not checked. Annotations, `format` and `pattern` are left
 //! out on purpose: the types that parse such strings explain better what is wrong with them.
+//!
+//! ```text
+//! {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "maxLength": 3}}}
+//! becomes a node of three rules, the type first:
+//! {"name": "abcd"}      name must have at most 3 characters
+//! {}                    name is required
+//! []                    the body must be of type object, and nothing else: the other rules are about objects
+//! ```
 
 use std::{collections::BTreeMap, fmt};
 
@@ -48,23 +56,42 @@ pub struct JsonSchema {
 struct Node(Vec<Rule>);
 
 /// What one keyword demands.
+///
+/// A rule about another type than that of the value holds: `maxLength` says nothing about a number.
 enum Rule {
+    /// `"type": ["string", "null"]`: the value has one of these types.
     Type(Vec<&'static str>),
+    /// `"$ref": "#/components/schemas/Widget"`: the rules of that schema hold, too. The name, without the path.
     Reference(String),
+    /// `"enum": ["a", "b"]`: "kind must be one of a, b".
     Enum(Vec<Value>),
+    /// `"minLength": 1`, in characters: "name must not be empty", or "must have at least 10 characters".
     LengthMin(usize),
+    /// `"maxLength": 200`, in characters and not in bytes.
     LengthMax(usize),
+    /// `"minItems": 1`: "must have at least 1 entries".
     ItemsMin(usize),
+    /// `"maxItems": 100`: "must have at most 100 entries".
     ItemsMax(usize),
+    /// `"minimum": 60`: "expires_in must be at least 60".
     Minimum(Number),
+    /// `"maximum": 86400`: "expires_in must be at most 86400".
     Maximum(Number),
+    /// `"required": ["name"]`: "name is required", with the path of the missing field.
     Required(Vec<String>),
+    /// `"properties": {"w": {…}}`: rules of the fields that are there.
     Properties(BTreeMap<String, Node>),
+    /// `"additionalProperties": false`: "extra is not a field of this request".
+    ///
     /// Names that have a schema of their own, and the schema of all others; without one there are no others.
     OtherProperties(Vec<String>, Option<Node>),
+    /// `"propertyNames": {"maxLength": 128}`: rules of the names of an object whose names are free.
     PropertyNames(Node),
+    /// `"items": {…}`: rules of each entry; a violation has its index, `widgets[0]`.
     Items(Node),
+    /// `"oneOf": [{"type": "null"}, {…}]`: one of them holds.
     OneOf(Vec<Node>),
+    /// `"allOf": [{…}, {…}]`: each of them holds.
     AllOf(Vec<Node>),
 }
 
@@ -72,6 +99,7 @@ impl JsonSchema {
     /// Compiles a schema. Its references lead to its own `components`.
     ///
     /// Errors: an internal one for a keyword that is not known here, or a reference to nothing.
+    /// An unknown keyword reads `a schema does not compile: properties: a: multipleOf: this keyword is not known`, for the log.
     pub fn compile(schema: &Value) -> Result<Self> {
         let compiled = || -> std::result::Result<Self, String> {
             let root = Node::compile(schema)?;
@@ -88,7 +116,7 @@ impl JsonSchema {
             .map_err(|error| ApiError::internal(format!("a schema does not compile: {error}")))
     }
 
-    /// All violations of a body, at most [`FAULTS_MAX`].
+    /// All violations of a body, at most [`FAULTS_MAX`]; none where the body is right. The order is that of the keywords in the schema.
     pub fn faults(&self, body: &Value) -> Vec<Fault> {
         let mut check = SchemaCheck { definitions: &self.definitions, faults: Vec::new() };
         check.node(&self.root, body, Path::Root);
@@ -117,6 +145,7 @@ impl Node {
         Ok(Self(rules))
     }
 
+    /// The first name that a reference leads to and that `definitions` does not have. Found at compilation, so that a check never fails.
     fn unresolved(&self, definitions: &BTreeMap<String, Self>) -> Option<String> {
         self.0.iter().find_map(|rule| match rule {
             Rule::Reference(name) => (!definitions.contains_key(name)).then(|| name.clone()),
@@ -154,6 +183,7 @@ impl Rule {
             "required" => Self::Required(strings(list()?).map(str::to_owned).collect()),
             "properties" => Self::Properties(nodes(object()?)?),
             "additionalProperties" => {
+                // It depends on its neighbour: the names that `properties` lists are no others.
                 let known = schema.get("properties").and_then(Value::as_object);
                 let known = known.into_iter().flat_map(Map::keys).cloned().collect();
                 let others = (*value != Value::Bool(false)).then(|| Node::compile(value));
@@ -168,6 +198,7 @@ impl Rule {
         })
     }
 
+    /// Schemas inside this rule, for the search for references.
     fn nodes(&self) -> Vec<&Node> {
         match self {
             Self::Properties(nodes) => nodes.values().collect(),
@@ -190,6 +221,7 @@ fn nodes<'a>(
     schemas.into_iter().map(compile).collect()
 }
 
+/// Types of a `type` keyword, which is a name or a list of them, in the order of [`TYPES`].
 fn types(value: &Value) -> std::result::Result<Vec<&'static str>, String> {
     let named = match value {
         Value::Array(names) => names.as_slice(),
@@ -207,7 +239,7 @@ fn strings(values: &[Value]) -> impl Iterator<Item = &str> {
     values.iter().filter_map(Value::as_str)
 }
 
-/// The field that is being looked at, as a message names it.
+/// The field that is being looked at, as a message names it: `widgets[0].id`. Written only where there is a fault.
 #[derive(Clone, Copy)]
 enum Path<'a> {
     Root,
@@ -292,6 +324,7 @@ impl<'a> SchemaCheck<'a> {
                     self.node(node, item, Path::Index(&path, index));
                 }
             }
+            // Rules about one value without parts, and rules about another type, which say nothing.
             (rule, value) => {
                 if let Some((code, message)) = violation(rule, value) {
                     self.fault(code, path, &message);
@@ -301,12 +334,16 @@ impl<'a> SchemaCheck<'a> {
     }
 
     /// Where no alternative matches, the violations of the one whose type the value has.
+    ///
+    /// For `{"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}`: `["a", 1]` is an array with a wrong entry,
+    /// `either[1] must be of type string`; `1` is neither, "either has none of the forms that are accepted here".
     fn one_of(&mut self, nodes: &'a [Node], value: &Value, path: Path<'_>) {
         let check = |node| {
             let mut check = SchemaCheck { definitions: self.definitions, faults: Vec::new() };
             check.node(node, value, path);
             check.faults
         };
+        // All are checked, since the one that is meant is known only when none holds.
         let alternatives: Vec<Vec<Fault>> = nodes.iter().map(check).collect();
         if alternatives.iter().any(Vec::is_empty) {
             return;
@@ -334,6 +371,7 @@ impl<'a> SchemaCheck<'a> {
         })
     }
 
+    /// Adds a violation; the message begins with the field, or with "the body" where it is the whole.
     fn fault(&mut self, code: Code, path: Path<'_>, message: &str) {
         let field = path.to_string();
         let subject = if field.is_empty() { "the body" } else { &field };
@@ -342,7 +380,7 @@ impl<'a> SchemaCheck<'a> {
     }
 }
 
-/// What a value without parts does wrong by a rule.
+/// The violation of a rule by a value without parts: code and message without the field. `None` where the rule holds or is about another type.
 fn violation(rule: &Rule, value: &Value) -> Option<(Code, String)> {
     let length = |text: &str| text.chars().count();
     let is_below = |a: &Number, b: &Number| a.as_f64() < b.as_f64();

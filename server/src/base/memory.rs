@@ -4,6 +4,17 @@
 //! everything that grows with what clients send has a bound, and the bounds add up to three
 //! quarters of the limit at most. The rest is for code, file mappings and the slack of the
 //! allocator.
+//!
+//! ```text
+//! MiB       flush   memtables   queries   one query   cache   bodies   ingest   all but flush and one query
+//!   256        16          51        51          22      16       16       32          166
+//! 1,024        64         204       204          89      64       64      128          665
+//! 4,096        64         512       819         358     256      256      512        2,355
+//! 32,768       64         512     4,096       1,024   1,024      512    1,024        7,168
+//! ```
+//!
+//! Without `--memory-mb` the total is the smallest limit of the control groups around the process (`memory.max`), or half of the
+//! machine where there is none.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +48,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Divides `total` bytes; less than 256 MiB counts as 256 MiB.
+    /// Divides `total` bytes; less than 256 MiB counts as 256 MiB. Each share is a fraction of it with an upper bound.
     pub fn of(total: u64) -> Self {
         let total = total.max(TOTAL_MIN);
         let part = |divisor: u64, max_mib: u64| (total / divisor).min(max_mib * MIB);
@@ -95,7 +106,13 @@ pub fn available(read: impl Fn(&Path) -> Option<String>) -> u64 {
     limit.filter(|&limit| limit < machine).unwrap_or(machine / 2)
 }
 
-/// The files that may hold the memory limit of a control group, or of the groups around it.
+/// The files that may hold the memory limit of a control group, or of the groups around it. `line` is one of `/proc/self/cgroup`:
+///
+/// ```text
+/// 0::/a/b               /sys/fs/cgroup/a/b/memory.max, /sys/fs/cgroup/a/memory.max, /sys/fs/cgroup/memory.max
+/// 4:memory,cpu:/x       /sys/fs/cgroup/memory/x/memory.limit_in_bytes, /sys/fs/cgroup/memory/memory.limit_in_bytes
+/// 5:devices:/           none
+/// ```
 fn limit_files(line: &str) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };

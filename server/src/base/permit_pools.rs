@@ -46,7 +46,7 @@ pub struct PoolCounts {
 }
 
 impl PermitPool {
-    /// A pool that no other part of the server knows.
+    /// A pool that no other part of the server knows: it is in no metric. [`PermitPools::pool`] makes one that is.
     pub fn new(name: &'static str, all: usize) -> Arc<Self> {
         let all = all.clamp(1, Semaphore::MAX_PERMITS);
         let (free, refused) = (Arc::new(Semaphore::new(all)), AtomicU64::new(0));
@@ -63,13 +63,13 @@ impl PermitPool {
         }
     }
 
-    /// A permit, waited for as long as it takes.
+    /// A permit, waited for as long as it takes; others that wait come first. Never `None`, since no pool is closed.
     pub async fn acquire_in_turn(&self) -> Option<Permit> {
         // It is never closed.
         Arc::clone(&self.free).acquire_owned().await.ok()
     }
 
-    /// A permit if one is free.
+    /// A permit if one is free. Where none is, the refusal is counted (`permits_refused_total`).
     pub fn try_acquire(&self) -> Option<Permit> {
         match Arc::clone(&self.free).try_acquire_owned() {
             Ok(permit) => Some(permit),
@@ -113,7 +113,7 @@ impl PermitPools {
         pool
     }
 
-    /// Of each pool, in the order of their names.
+    /// Counts of each pool, in the order of their names: `body_kib` before `drawings`.
     pub fn counts(&self) -> Vec<PoolCounts> {
         let mut counts: Vec<PoolCounts> = self.0.lock().iter().map(|pool| pool.counts()).collect();
         counts.sort_unstable_by_key(|counts| counts.name);

@@ -7,6 +7,16 @@
 //!
 //! With two cores: `a` runs two queries and 30 of its own wait. One of `b` comes; the next of `a`'s two that reaches
 //! the border of a block pauses, `b`'s runs, and when it ends the paused one goes on.
+//!
+//! ```text
+//! time     runs        waits                  why
+//! 0 ms     a1 a2       a3 … a32
+//! 5 ms     a1 b1       a2 (first), a3 …       b has 0 permits and a has 2: a2 gives way
+//! 6 ms     a1 a2       a3 …                   b1 has ended
+//! 10 ms    a2 a3       a4 …, a1 (last)        a1 has run for 10 ms, and others of its own organisation wait
+//! ```
+//!
+//! An organisation begins at most six queries more than there are permits, since each that has begun holds its memory.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -52,6 +62,7 @@ pub struct QueryCounts {
     pub waiting: usize,
 }
 
+/// Counts of all queries, under one lock. It is taken when a query begins or ends, and at the borders of blocks only while another one waits.
 #[derive(Default)]
 struct State {
     running: usize,
@@ -62,6 +73,7 @@ struct State {
     orgs: HashMap<Arc<str>, OrgQueries>,
 }
 
+/// Queries of one organisation. Removed when it has none, so that idle organisations cost nothing.
 #[derive(Default)]
 struct OrgQueries {
     running: usize,
@@ -71,6 +83,7 @@ struct OrgQueries {
     waiters: VecDeque<Waiter>,
 }
 
+/// A query that waits for a permit.
 struct Waiter {
     granted: oneshot::Sender<Slot>,
     /// Whether the query has begun.
@@ -114,7 +127,7 @@ impl QueryPermits {
         self.at_once
     }
 
-    /// A permit for a query of an organisation; `None` when none was granted within `wait`.
+    /// A permit for a query of an organisation; `None` when none was granted within `wait`, for which requests are answered 503.
     pub async fn acquire(self: &Arc<Self>, org: &str, wait: Duration) -> Option<QueryPermit> {
         let org: Arc<str> = org.into();
         let granted = self.enqueue(&org);
@@ -179,6 +192,7 @@ impl QueryPermits {
         }
     }
 
+    /// Gives a permit back, to the query whose turn it is.
     fn release(self: &Arc<Self>, org: &Arc<str>) {
         let mut state = self.state.lock();
         state.take_back(org);
@@ -224,6 +238,7 @@ impl State {
         self.orgs.entry(Arc::clone(name)).or_insert_with(new)
     }
 
+    /// Counts a permit of an organisation as free.
     fn take_back(&mut self, org: &Arc<str>) {
         self.running -= 1;
         self.org(org).running -= 1;
@@ -296,9 +311,11 @@ impl QueryPermit {
         if self.began.elapsed() >= LOWERED_AFTER {
             lower_priority_and_yield();
         }
+        // The usual case costs one load: nobody waits.
         if self.permits.waiting.load(Ordering::Relaxed) == 0 {
             return;
         }
+        // Other threads of this query stop here while one of them waits for the permit of all.
         let mut held = self.held.lock();
         let Some(granted_for) = held.slot.as_ref().map(|slot| slot.since.elapsed()) else { return };
         let Some(wait) = self.permits.pause(&self.org, granted_for, &mut held.ran) else { return };

@@ -3,6 +3,13 @@
 //!
 //! A thread may lower its priority, and without a privilege not raise it again. So one that has run a long query ends
 //! with it, and the next query that finds no thread starts one, which costs some twenty microseconds.
+//!
+//! ```text
+//! 0 µs      a query takes an idle thread, or starts one, at the niceness of the server
+//! 500 µs    at the border of a block its permit calls `lower_priority_and_yield`: niceness 5 from here on
+//!           from then on it yields each 200 µs
+//! end       a thread of a short query waits for the next one, as one of at most eight; this one ends
+//! ```
 
 use std::{
     cell::Cell,
@@ -23,7 +30,7 @@ const TURN: Duration = Duration::from_micros(200);
 /// Threads that wait for a query, at most.
 const IDLE: usize = 8;
 
-/// Work for a thread.
+/// A query as the thread runs it; its result goes back through a channel inside.
 type Job = Box<dyn FnOnce() + Send>;
 
 thread_local! {
@@ -57,6 +64,7 @@ pub struct QueryThreads {
 
 impl QueryThreads {
     /// Runs work on a thread of the pool. `None` when it panicked, or no thread could be started.
+    /// The caller waits without a thread. When it stops waiting, the work goes on to its end, unless it asks whether it must stop.
     pub async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce() -> T + Send + 'static,
@@ -66,6 +74,7 @@ impl QueryThreads {
         result.await.ok()
     }
 
+    /// Gives work to the thread that became idle last, whose caches are warm, or to a new thread.
     fn start(self: &Arc<Self>, work: Job) {
         let idle = self.idle.lock().pop();
         // An idle thread takes any work that it is sent.

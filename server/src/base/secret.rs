@@ -3,6 +3,15 @@
 //! Keys and session ids are random enough that SHA-256 protects them at rest; only that digest is
 //! stored, and looking it up by its digest tells an attacker nothing through time. Passwords are
 //! chosen by people and go through bcrypt instead.
+//!
+//! ```text
+//! inlay_admin_92wx2V83UPS503ppF2Qgv39AzrLdA6xMhSwTDR6GNQ4cNZoZk
+//! │           │                                          └ 6 characters: the beginning of SHA-256 over all before, as base64url
+//! │           └ 43 characters: 32 random bytes as base64url
+//! └ prefix: what kind of secret it is, also to scanners that look for leaked ones
+//! ```
+//!
+//! A secret with a wrong checksum was mistyped or cut, and is refused without a look into the store.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use inlay_engine::Rng;
@@ -22,6 +31,7 @@ pub fn mint(prefix: &str, rng: &dyn Rng) -> String {
 }
 
 /// Whether `text` has the form of a secret minted with `prefix`.
+/// No secret of another prefix is, nor one that lacks its last character. It says nothing about whether the secret was ever minted.
 pub fn is_well_formed(prefix: &str, text: &str) -> bool {
     text.strip_prefix(prefix)
         .and_then(|rest| rest.split_at_checked(rest.len().checked_sub(CHECKSUM_CHARS)?))
@@ -30,6 +40,7 @@ pub fn is_well_formed(prefix: &str, text: &str) -> bool {
 
 const CHECKSUM_CHARS: usize = 6;
 
+/// The checksum of a secret. The prefix counts, so that the body of one kind is no secret of another kind.
 fn checksum(prefix: &str, body: &str) -> String {
     let digest = Sha256::new().chain_update(prefix).chain_update(body).finalize();
     let mut text = URL_SAFE_NO_PAD.encode(&digest[..5]);
@@ -37,19 +48,19 @@ fn checksum(prefix: &str, body: &str) -> String {
     text
 }
 
-/// What is stored of a secret, as text.
+/// The stored form of a secret: 64 lower-case hexadecimal digits of its SHA-256, prefix and checksum included.
 pub fn digest(secret: &str) -> String {
     hex(&Sha256::digest(secret.as_bytes()))
 }
 
-/// Lower-case hexadecimal digits.
+/// Lower-case hexadecimal digits: `[0, 15, 16, 255]` is `000f10ff`.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = |byte: &u8| [byte >> 4, byte & 15].map(|at| char::from(DIGITS[usize::from(at)]));
     bytes.iter().flat_map(digits).collect()
 }
 
-/// Bytes of lower-case hexadecimal digits.
+/// Bytes of lower-case hexadecimal digits. `None` for an odd number of them, upper case, and any other character.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),

@@ -2,7 +2,18 @@
 //!
 //! HMAC-SHA256 over the time, a colon and the body as it was sent. It is checked before anything of the
 //! body is read, in constant time, and it is good for a few minutes, so that a recorded request is worth
-//! nothing later.
+//! nothing later. With the key `pdl_ntfset_test`:
+//!
+//! ```text
+//! body     {"event_id":"evt_01"}
+//! signed   1795169856:{"event_id":"evt_01"}
+//! header   ts=1795169856;h1=01565fde8c2a4bc7739c2c2061e7b205ee5b5a3317c1666d2811dbdd5160a6c0
+//!
+//! ts=1795169856;h1=<of the old key>;h1=<of the new key>     one match is enough
+//! ts=1795169856                                             Form: no signature
+//! ts=1795169856;h1=01565FDE…                                Form: upper case
+//! ts=1795169000;h1=…                                        Time: more than 300 s from our clock
+//! ```
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -22,7 +33,10 @@ pub enum SignatureError {
     Key,
 }
 
-/// Checks a header against a body. `keys` are those that are good now.
+/// Checks a header against a body. `keys` are those that are good now; `tolerance_seconds` is how far the time may be off, in either
+/// direction, that much included.
+///
+/// Errors: why the signature does not count. The caller answers 401 in every case.
 pub fn verify(
     header: &str,
     body: &[u8],
@@ -64,6 +78,7 @@ fn leading_number(text: &str) -> Option<i64> {
     text.get(..end)?.parse().ok()
 }
 
+/// The HMAC of a key over time and body, before it is compared. `None` for an empty key.
 fn signer(key: &str, ts: i64, body: &[u8]) -> Option<Hmac<Sha256>> {
     // An empty key would be one that everybody has.
     let mut mac =

@@ -1,4 +1,13 @@
 //! Text that people type, checked once and then trusted.
+//!
+//! ```text
+//! name("name", "  Acme ")            "Acme"
+//! name("name", "")                   400 name must not be empty
+//! name("name", 201 characters)       400 name must have at most 200 characters
+//! email("email", " Ada@Example.com ")   "ada@example.com"
+//! email("email", "a@b")              400 email is not an e-mail address: the domain has no dot
+//! password("password", "short")      400 password must have 10 to 200 characters
+//! ```
 
 use crate::error::{ApiError, Code, Result};
 
@@ -10,6 +19,7 @@ const EMAIL_CHARS_MAX: usize = 254;
 const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 10..=200;
 
 /// Any text in one line of its own: it makes no lines that we did not write, and turns no direction.
+/// `"a\nb"` is `"a b"`. Marks that turn the direction of text are left out: with them a name could show another name.
 pub fn one_line(text: &str) -> String {
     let plain = |char: char| match char {
         '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
@@ -20,7 +30,7 @@ pub fn one_line(text: &str) -> String {
     text.chars().filter_map(plain).collect()
 }
 
-/// A trimmed name that is neither empty nor endless.
+/// A trimmed name of 1 to 200 characters, without control characters. Errors name `field`.
 pub fn name(field: &str, text: &str) -> Result<String> {
     let text = text.trim();
     let invalid = |message: String| ApiError::field(Code::InvalidField, field, message);
@@ -64,7 +74,7 @@ pub fn email(field: &str, text: &str) -> Result<String> {
     Ok(text.to_lowercase())
 }
 
-/// Checks the length of a new password.
+/// Checks the length of a new password, in characters and not in bytes. Its content is not judged.
 pub fn password(field: &str, text: &str) -> Result<()> {
     if PASSWORD_CHARS.contains(&text.chars().count()) {
         return Ok(());

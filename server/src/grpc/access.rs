@@ -1,16 +1,25 @@
 //! Who may call: somebody on this machine, or somebody with the token.
+//!
+//! ```text
+//! INLAY_GRPC_TOKEN not set              every call passes; the address is a loopback address, which the start has checked
+//! authorization: Bearer <the token>     passes
+//! authorization: <the token>            UNAUTHENTICATED: the bearer token of INLAY_GRPC_TOKEN is missing or wrong
+//! no authorization                      the same
+//! ```
+//!
+//! Health and reflection are calls as all others, and need the token too.
 
 use sha2::{Digest, Sha256};
 use tonic::{Request, Status, service::Interceptor};
 
-/// Asks for the bearer token where one is set.
+/// Asks for the bearer token where one is set. It keeps the token's SHA-256, not the token; `None` lets every call pass.
 #[derive(Clone)]
 pub struct Guard {
     digest: Option<[u8; 32]>,
 }
 
 impl Guard {
-    /// A guard that asks for `token`, or lets everybody in where there is none.
+    /// A guard that asks for `token`, or lets every call pass where there is none.
     pub fn new(token: Option<&str>) -> Self {
         Self { digest: token.map(|token| Sha256::digest(token.as_bytes()).into()) }
     }

@@ -1,4 +1,17 @@
 //! Conversions between the messages of gRPC and the types of the engine.
+//!
+//! Proto3 has no absent strings and numbers outside of `optional`, so an empty string or 0 stands for a missing value:
+//!
+//! ```text
+//! field of the message             in the engine
+//! event_id: ""                     None: the event has no id and is never a duplicate
+//! granularity: ""                  None: one bucket
+//! group_by: ""                     None: no groups
+//! limit: 0                         100 groups
+//! tenant_id absent                 all tenants of the namespace
+//! Row.group absent                 events without the property, or nothing was grouped
+//! Row.value absent                 no input, such as an average of no events
+//! ```
 
 use inlay_engine::{
     Answer, BackupProgress, Batch, Error, Event, ExplainStep, Namespace, NumberFilter, Query,
@@ -15,7 +28,8 @@ use crate::{
 /// Groups of an answer when nothing else is asked for.
 const GROUPS_DEFAULT: usize = 100;
 
-/// An error as a gRPC status. The caller is an operator and gets the cause.
+/// An error as a gRPC status: the code of the table in `error.rs`, with the cause as its message where there is one. The caller is an
+/// operator and gets the cause, which HTTP keeps to the log.
 pub fn status(error: ApiError) -> Status {
     Status::new(error.code.grpc(), error.cause.unwrap_or(error.message))
 }
@@ -26,6 +40,8 @@ pub fn engine_status(error: Error) -> Status {
 }
 
 /// Appends an event to a batch.
+///
+/// Errors: INVALID_ARGUMENT with `tenant_id must not be empty`, `numeric_props.x is not finite`, or the engine's fault of a field.
 pub fn add_event(batch: &mut Batch, event: &v1::Event) -> Result<(), Status> {
     for (field, value) in [("tenant_id", &event.tenant_id), ("event_name", &event.event_name)] {
         if value.is_empty() {
@@ -52,6 +68,9 @@ pub fn add_event(batch: &mut Batch, event: &v1::Event) -> Result<(), Status> {
 }
 
 /// The query of the engine for a request.
+///
+/// Errors: INVALID_ARGUMENT naming the field: an unknown `metric` (`median`), an unknown `granularity` (`minute`), a metric over a
+/// number without `numeric_prop`.
 pub fn query(request: v1::QueryRequest) -> Result<Query, Status> {
     let number = Some(request.numeric_prop.as_str()).filter(|name| !name.is_empty());
     let metric = parse_metric("metric", &request.metric, number).map_err(status)?;
@@ -81,12 +100,13 @@ pub fn query(request: v1::QueryRequest) -> Result<Query, Status> {
             0 => GROUPS_DEFAULT,
             limit => limit as usize,
         },
+        // Groups and bounds of buckets of the caller's choice are for widgets and time zones; tools have neither.
         groups: None,
         starts: None,
     })
 }
 
-/// The rows of an answer: by group, then by bucket.
+/// The rows of an answer: by group, then by bucket. Two groups over three days are six rows, of which each names its bucket and group.
 pub fn answer(answer: &Answer) -> v1::QueryResponse {
     let mut rows = Vec::new();
     for (group, values) in answer.groups.iter().zip(&answer.values) {
@@ -105,7 +125,12 @@ pub fn answer(answer: &Answer) -> v1::QueryResponse {
     }
 }
 
-/// A source of an answer.
+/// A source of an answer, as `Explain` lists it.
+///
+/// ```text
+/// source: "memtable"                              level: "memory"   rows: 32   rejected: "rows in memory have no rollups"
+/// source: "01a21f84-d950-7a6f-a391-781511bc6f82"  level: "merged"   rows: 0    skipped: "outside the window"
+/// ```
 pub fn step(step: ExplainStep) -> v1::ExplainStep {
     v1::ExplainStep {
         source: step.source,
@@ -120,7 +145,7 @@ pub fn step(step: ExplainStep) -> v1::ExplainStep {
     }
 }
 
-/// The facts of a segment; `damage` is empty for an intact one.
+/// The facts of a segment: file, level, first and last day, rows, bytes. `damage` is empty for an intact one.
 pub fn segment(info: SegmentInfo) -> v1::Segment {
     v1::Segment {
         name: info.uuid.to_string(),
@@ -135,7 +160,7 @@ pub fn segment(info: SegmentInfo) -> v1::Segment {
     }
 }
 
-/// The facts of a section of a segment.
+/// The facts of a section of a segment: of a column, how many blocks have which encoding.
 pub fn section(info: SectionInfo) -> v1::Section {
     v1::Section {
         kind: info.kind,
@@ -146,7 +171,7 @@ pub fn section(info: SectionInfo) -> v1::Section {
     }
 }
 
-/// The progress of a backup.
+/// The progress of a backup. `files` are in place; `linked` and `reused` of them share their bytes with the store and the earlier backup.
 pub fn progress(now: &BackupProgress) -> v1::BackupProgress {
     v1::BackupProgress {
         files: now.files,
@@ -159,7 +184,7 @@ pub fn progress(now: &BackupProgress) -> v1::BackupProgress {
     }
 }
 
-/// The result of a verification.
+/// The result of a verification. `problems` is empty when everything is as it was written; `unnamed` are leftovers, which are none.
 pub fn report(report: VerifyReport) -> v1::VerifyResponse {
     let problem = |one: inlay_engine::Problem| v1::Problem { place: one.place, detail: one.detail };
     v1::VerifyResponse {
@@ -175,7 +200,7 @@ pub fn report(report: VerifyReport) -> v1::VerifyResponse {
     }
 }
 
-/// A record of the log.
+/// A record of the log: `events` with the number of new ones, or `writes` with the keys that were changed.
 pub fn record(info: RecordInfo) -> v1::WalRecord {
     v1::WalRecord {
         lsn: info.lsn,

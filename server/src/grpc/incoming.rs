@@ -1,4 +1,15 @@
 //! Connections of tools, a bounded number at once: each takes a descriptor that the store may need.
+//!
+//! A permit is taken before a connection is accepted; further clients wait in the queue of the kernel. A client that does not begin
+//! to speak HTTP/2 in time is dropped here, since the keep-alive of the server begins only behind the preface:
+//!
+//! ```text
+//! client sends                       within 10 s
+//! PRI * HTTP/2.0 …                   handed on to the server; the bytes are left to be read
+//! P                                  closed after 10 s
+//! nothing                            closed after 10 s
+//! GET / HTTP/1.1                     closed at once
+//! ```
 
 use std::{
     io,
@@ -24,7 +35,7 @@ use crate::base::permit_pools::{Permit, PermitPool};
 /// After a connection could not be accepted, most likely for want of descriptors, others may close theirs.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A connection, and its permit.
+/// A connection with its permit, which is free again when the server drops the connection.
 pub struct Held {
     stream: TcpStream,
     _permit: Permit,
@@ -32,11 +43,15 @@ pub struct Held {
 
 /// The connections of a listener that began to speak within `first_bytes`, as many at once as there are permits,
 /// until nobody takes them any more. Further ones wait to be accepted.
+///
+/// `connections` is the pool `grpc_connections` of the metrics, 32 permits where there are descriptors enough. An error of `accept` is
+/// logged and not part of the stream, which would end the server.
 pub fn incoming(
     listener: TcpListener,
     connections: Arc<PermitPool>,
     first_bytes: Duration,
 ) -> impl Stream<Item = io::Result<Held>> {
+    // One connection waits for the server at most; the tasks of further ones wait for room, with their permits.
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         loop {
@@ -64,7 +79,7 @@ pub fn incoming(
 
 /// The first bytes of every HTTP/2 connection (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Between looks at what has come of them.
+/// Pause between two looks at the first bytes: `peek` returns at once when there are some, although not all.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A client that connects and does not begin to speak HTTP/2 gives its permit back: until then nobody asks whether it is still there.
@@ -86,6 +101,7 @@ async fn begins(stream: &TcpStream) -> bool {
     let mut bytes = [0; PREFACE.len()];
     loop {
         match stream.peek(&mut bytes).await {
+            // All bytes are there; or the beginning of them, and more may come; or the end of the stream, an error, another protocol.
             Ok(count) if count == PREFACE.len() => return bytes == PREFACE,
             Ok(count) if count > 0 && bytes.get(..count) == PREFACE.get(..count) => {}
             _ => return false,

@@ -1,4 +1,19 @@
 //! The calls. Each asks the engine on the blocking pool and answers in the words of the wire.
+//!
+//! ```text
+//! Ingest       {namespace: 77, events: 100}, {namespace: 77, events: 60, of which 10 were sent before}
+//!              -> {new: 150, duplicates: 10}, when the last of them is durable
+//! Query        {namespace: 77, tenant_id: "acme", event_name: "call", metric: "count", from_ms: …, to_ms: …}
+//!              -> {rows: [{bucket_ms: …, value: 150}], rows_scanned: 150}
+//! Flush, then Stats
+//!              -> {segments: 1, segment_rows: 150, memtable_rows: 0, …}
+//! Backup       {directory: "b"}
+//!              -> INVALID_ARGUMENT: directory must be an absolute path on the server's machine
+//! DescribeSegment {name: "zz"}
+//!              -> INVALID_ARGUMENT: segment no live one is zz
+//! TailWal      {lsn_from: 1, follow: true}
+//!              -> one message a record, and the next ones as they become visible
+//! ```
 
 use std::{pin::Pin, time::Duration};
 
@@ -18,6 +33,7 @@ const STREAM_WAITING: usize = 64;
 /// How often a reader at the end of the log looks for more.
 const TAIL_INTERVAL: Duration = Duration::from_millis(200);
 
+/// Result of a call with one answer.
 type GrpcResult<T> = Result<Response<T>, Status>;
 type Stream_<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
@@ -26,11 +42,15 @@ pub fn service(app: App) -> impl Inlay {
     Internal { app }
 }
 
+/// The service: calls go to the engine, and nothing here is about organisations.
 struct Internal {
     app: App,
 }
 
 impl Internal {
+    /// Runs engine work on the blocking pool.
+    ///
+    /// Errors: those of the engine; `internal` where the work panicked.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Engine) -> Result<T, Error> + Send + 'static,
@@ -44,6 +64,8 @@ impl Internal {
 
 #[tonic::async_trait]
 impl Inlay for Internal {
+    // One batch for each message, each durable before the next is read: a client that fails in the middle has stored a beginning, and may
+    // send all of it again where its events have ids.
     async fn ingest(
         &self,
         request: Request<Streaming<v1::IngestRequest>>,
@@ -67,6 +89,7 @@ impl Inlay for Internal {
         Ok(Response::new(total))
     }
 
+    // The limit of time is the one of REST (`--query-ms-max`). Permits of queries are for organisations; a tool takes none.
     async fn query(&self, request: Request<v1::QueryRequest>) -> GrpcResult<v1::QueryResponse> {
         let query = convert::query(request.into_inner())?;
         let deadline =
@@ -92,6 +115,7 @@ impl Inlay for Internal {
         Ok(Response::new(v1::ListSegmentsResponse { segments }))
     }
 
+    // `name` is the name of a segment, or the beginning of one that no other has.
     async fn describe_segment(
         &self,
         request: Request<v1::DescribeSegmentRequest>,
@@ -124,11 +148,13 @@ impl Inlay for Internal {
         }))
     }
 
+    // Returns when all rows in memory are in segments and a checkpoint is taken.
     async fn flush(&self, _: Request<v1::FlushRequest>) -> GrpcResult<v1::FlushResponse> {
         self.run(Engine::flush).await?;
         Ok(Response::new(v1::FlushResponse {}))
     }
 
+    // Does the work of the background threads in the call: merges, seals, expiry, erasures. The answer counts steps.
     async fn compact(&self, _: Request<v1::CompactRequest>) -> GrpcResult<v1::CompactResponse> {
         let steps = self.run(Engine::compact).await?;
         Ok(Response::new(v1::CompactResponse { steps }))
@@ -136,6 +162,7 @@ impl Inlay for Internal {
 
     type BackupStream = Stream_<v1::BackupProgress>;
 
+    // Messages report progress; the last one has `done`, or the stream ends with the error. A client that leaves does not end the backup.
     async fn backup(&self, request: Request<v1::BackupRequest>) -> GrpcResult<Self::BackupStream> {
         let v1::BackupRequest { directory, since } = request.into_inner();
         let since = Some(since).filter(|since| !since.is_empty());
@@ -160,6 +187,7 @@ impl Inlay for Internal {
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
+    // Reads every file of the data directory: minutes, where it is large.
     async fn verify(&self, _: Request<v1::VerifyRequest>) -> GrpcResult<v1::VerifyResponse> {
         let report = self.run(|engine| Ok(engine.inspect()?.verify(&mut |_| ()))).await?;
         Ok(Response::new(convert::report(report)))
@@ -167,6 +195,7 @@ impl Inlay for Internal {
 
     type TailWalStream = Stream_<v1::WalRecord>;
 
+    // Records from `lsn_from` on. With `follow`, the log is looked at every 200 ms until the client leaves; without, the stream ends.
     async fn tail_wal(
         &self,
         request: Request<v1::TailWalRequest>,

@@ -1,4 +1,22 @@
 //! What handlers take from a request, with errors that name the field.
+//!
+//! A handler lists these types as its arguments; each is read in order, and the first that fails is the answer. Each also describes itself
+//! for the OpenAPI document (`Takes`):
+//!
+//! ```text
+//! argument               from                          fault
+//! Caller, Viewer         `middleware::caller`          401, were it not there
+//! Id                     {id}                          400 id is not a UUID
+//! AlertId                {alert_id}                    400 alert_id is not a number
+//! Params<Page>           ?limit=0                      400 limit must be between 1 and 1000
+//!                        ?page=2                       400 page is not a field of this request
+//! BaseVersion            If-Match: abc                 400 If-Match must be one version
+//! Body<CreateDashboard>  {"title": "x"}                400 with two faults: title is not a field of this request; name is required
+//!                        Content-Type: text/plain      415 the body must be JSON: Content-Type: application/json
+//!                        1.1 MB                        413 the body is larger than this path accepts
+//! ```
+//!
+//! A body is received with its arguments and read by the handler, after it has looked whether the object is there.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -30,15 +48,16 @@ use crate::{
     http::middleware::caller::{ClientAddress, SessionCookie},
 };
 
-/// A version in quotes, or any.
+/// Pattern of an `If-Match`: a version in quotes, or any.
 const TAG: &str = "^(\"[0-9]{1,18}\"|\\*)$";
-/// A body must arrive within this time.
+/// A body must arrive within this time; a client that sends a byte a second would hold its memory for long.
 const BODY_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 /// Entries of a page, at most.
 const PAGE_MAX: usize = 1_000;
-/// Bodies up to this size are parsed and checked in some ten microseconds.
+/// Bodies up to this size are parsed and checked in some ten microseconds, which costs less than another thread.
 const SMALL_BODY_BYTES: usize = 4 << 10;
 
+/// Types that the guard has put among the extensions of a request.
 macro_rules! from_the_guard {
     ($($kind:ty)*) => {
         $(
@@ -56,6 +75,7 @@ macro_rules! from_the_guard {
 
 from_the_guard!(Caller Viewer SessionCookie);
 
+// Address and browser, for the list of sessions: operations without a caller take it, too.
 impl<S: Send + Sync> FromRequestParts<S> for Client {
     type Rejection = ApiError;
 
@@ -69,7 +89,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Client {
 
 impl Takes for Client {}
 
-/// The guard puts it there for every operation that allows such a caller.
+/// 401 for a handler that asks for a caller of a kind that its operation does not allow.
+///
+/// The guard puts callers there for every operation that allows them, so this is a mistake of ours that stays closed.
 fn missing_credentials() -> ApiError {
     ApiError::new(Code::Unauthenticated, "valid credentials for this operation are missing")
 }
@@ -77,6 +99,7 @@ fn missing_credentials() -> ApiError {
 impl Takes for State<Http> {}
 impl Takes for HeaderMap {}
 
+/// Parameters of a path that may be any text: ids that customers choose.
 macro_rules! path_texts {
     ($($(#[$doc:meta])* $kind:ident $name:literal;)*) => {
         $(
@@ -113,7 +136,7 @@ path_texts! {
     UserId "user_id";
 }
 
-/// The `{id}` of a path, a UUID.
+/// The `{id}` of a path, a UUID of 36 characters. Other notations (braces, no hyphens) are 400: an id is compared as text.
 pub struct Id(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {
@@ -136,6 +159,7 @@ impl Takes for Id {
     }
 }
 
+/// Parameters of a path that are numbers, which an organisation counts from 1.
 macro_rules! path_numbers {
     ($($(#[$doc:meta])* $kind:ident $name:literal;)*) => {
         $(
@@ -174,6 +198,7 @@ path_numbers! {
     ReportId "report_id";
 }
 
+/// A parameter of a path with its escapes resolved. 400 when it is not UTF-8.
 async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String> {
     let wrong = || ApiError::field(Code::InvalidField, name, format!("{name} is not readable"));
     let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| wrong())?;
@@ -182,7 +207,7 @@ async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> 
     value.ok_or_else(wrong)
 }
 
-/// Parameters of the query string.
+/// Parameters of the query string. A parameter that `T` does not have is 400, where `T` denies unknown fields.
 pub struct Params<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
@@ -205,6 +230,7 @@ impl<T: IntoParams> Takes for Params<T> {
 }
 
 /// Parameters of the query string as they are, documented as those of `T`.
+/// For `GET /v1/query`, whose filters have names of properties: `f_model=gpt-large`.
 pub struct RawParams<T>(pub Vec<(String, String)>, PhantomData<T>);
 
 impl<S: Send + Sync, T: Send> FromRequestParts<S> for RawParams<T> {
@@ -236,6 +262,16 @@ pub struct Page {
 
 impl Page {
     /// The page of `items`, whose keys fall, and the cursor of the next one.
+    ///
+    /// `key` is the id of an item, a UUIDv7, so that items that are added while somebody turns pages do not shift them:
+    ///
+    /// ```text
+    /// ?limit=2             e, d      next: d
+    /// ?limit=2&cursor=d    c, b      next: b      f, which was added meanwhile, is not on it
+    /// ?limit=2&cursor=b    a         next: null
+    /// ```
+    ///
+    /// Errors: 400 for a limit outside of 1 to 1,000, and for a cursor that no page can have had.
     pub fn cut<T>(
         &self,
         items: Vec<T>,
@@ -283,7 +319,9 @@ impl Takes for KnownVersion {
 pub struct BaseVersion(Vec<HeaderValue>);
 
 impl BaseVersion {
-    /// The version, when one was named. Any version is none.
+    /// The version, when one was named: 7 of `"7"`, and of `7`, which clients send by mistake. `None` without the header and for `*`.
+    ///
+    /// Errors: 400 for several versions, and for any other text.
     pub fn read(&self) -> Result<Option<u64>> {
         let text = match &self.0[..] {
             [] => return Ok(None),
@@ -336,11 +374,14 @@ impl<T> FromRequest<Http> for Body<T> {
 }
 
 /// The whole body of a request, when it comes in time and is not too large.
+///
+/// Errors: 413; 503 after 20 s, "the body took too long to arrive"; 400 for a connection that ended in the middle.
 pub async fn received(request: Request, http: &Http) -> Result<Bytes> {
     let receiving = tokio::time::timeout(BODY_TIME_MAX, Bytes::from_request(request, http)).await;
     let received = receiving
         .map_err(|_| ApiError::new(Code::Overloaded, "the body took too long to arrive"))?;
     received.map_err(|rejection| {
+        // The limit is that of the router; only the status of the rejection tells it from a broken connection.
         if rejection.into_response().status() == StatusCode::PAYLOAD_TOO_LARGE {
             let message = "the body is larger than this path accepts";
             return ApiError::new(Code::PayloadTooLarge, message);
@@ -350,7 +391,7 @@ pub async fn received(request: Request, http: &Http) -> Result<Bytes> {
 }
 
 impl<T> Body<T> {
-    /// Whether it is read in less time than another thread takes to begin.
+    /// Whether the body is read in less time than another thread takes to begin.
     pub fn is_small(&self) -> bool {
         self.bytes.len() <= SMALL_BODY_BYTES
     }
@@ -367,6 +408,7 @@ impl<T: DeserializeOwned + ToSchema + 'static> Body<T> {
     fn read_text(&self, text: &str) -> Result<T> {
         base_json::check_shape(text)?;
         let body = base_json::parse(text)?;
+        // The schema finds all faults at once; constraints that it cannot express are left to serde, which stops at the first.
         let faults = self.schemas.of::<T>()?.faults(&body);
         if !faults.is_empty() {
             return Err(ApiError::of_faults(faults));
@@ -395,7 +437,7 @@ impl<T: ToSchema> Takes for Body<T> {
     }
 }
 
-/// A JSON body that need not be sent.
+/// A JSON body that need not be sent: `POST /v1/saved-queries/{id}/run` without parameters.
 pub struct OptionalBody<T>(Body<T>);
 
 impl<T> FromRequest<Http> for OptionalBody<T> {
@@ -423,7 +465,7 @@ impl<T: ToSchema> Takes for OptionalBody<T> {
     }
 }
 
-/// The text of a JSON body.
+/// The text of a JSON body. 415 for another media type and for a compressed body, 400 for bytes that are no UTF-8.
 fn text<'a>(headers: &HeaderMap, body: &'a Bytes) -> Result<&'a str> {
     let media_type = media_type(headers);
     if media_type != "application/json" && !media_type.ends_with("+json") {
@@ -440,7 +482,7 @@ fn text<'a>(headers: &HeaderMap, body: &'a Bytes) -> Result<&'a str> {
     std::str::from_utf8(body).map_err(|_| ApiError::new(Code::InvalidJson, "the body is not UTF-8"))
 }
 
-/// The media type of a request without its parameters, in lower case.
+/// The media type of a request without its parameters, in lower case: `application/json` of `Application/JSON; charset=utf-8`.
 pub fn media_type(headers: &HeaderMap) -> String {
     let value =
         headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();

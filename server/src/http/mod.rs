@@ -11,6 +11,19 @@
 //! | `state` | what all requests share |
 //!
 //! Every operation of the table passes `middleware::caller`; a handler only runs for a caller that may.
+//!
+//! A request from outside to inside, `PATCH /v1/dashboards/{id}` with a key:
+//!
+//! ```text
+//! router        compression                       the answer as gzip, where the client takes it
+//!               middleware::observe               request id, 60 s, panic to 500, log line, headers of every response
+//!               body limit                        1 MiB, unless the operation takes its body itself
+//! v1::mod       the row of the table              UpdateDashboard
+//!               middleware::caller                key -> caller -> access table -> token of the rate limit
+//! extract       Caller, Id, BaseVersion, Body     from extensions, path, If-Match, body
+//! v1            dashboards::update                calls `app` on the blocking pool, makes the view
+//! respond       Versioned<DashboardView>          200, ETag: "8"; or an error: {"error", "code", "request_id"}
+//! ```
 
 mod chunked_body;
 mod openapi;

@@ -1,4 +1,21 @@
 //! Answers: JSON with its status, lists, and the one shape of errors.
+//!
+//! A handler's return type is its answer, and the description of it in the OpenAPI document (`Gives`):
+//!
+//! ```text
+//! Answer<T>        200 {…}
+//! Created<T>       201 {…}
+//! Accepted<T>      202 {…}              a job that has begun
+//! AcceptedEmpty    202                  no body
+//! NoContent        204
+//! List<T>          200 {"data": […], "next": "01a21f84-f455-7000-a7e5-e8da328d01f9"}, or "next": null
+//! Versioned<T>     200 {…}, ETag: "7"; or 304 where If-None-Match has "7"
+//! Download         200, Content-Disposition: attachment; filename="Weekly-usage-2026-11-28.csv"; …
+//! WithCookie<R>    as R, and Set-Cookie: service_session=…; HttpOnly; SameSite=Lax; Path=/; Max-Age=1209600
+//! ApiError         its status, {"error": "alert not found", "code": "not_found"}
+//! ```
+//!
+//! A 429 or 503 has `Retry-After`, a 401 `WWW-Authenticate: Bearer`. The request id is added by `middleware::observe`, which knows it.
 
 use std::marker::PhantomData;
 
@@ -30,6 +47,8 @@ pub struct Created<T>(pub T);
 pub struct Accepted<T>(pub T);
 
 /// 200 with a file to be saved under a name.
+///
+/// `Übersicht.pdf` is sent as `filename="_bersicht.pdf"; filename*=UTF-8''%C3%9Cbersicht.pdf`: old clients take the first.
 pub struct Download {
     /// Its name, with letters of any script.
     pub name: String,
@@ -53,7 +72,7 @@ pub struct List<T> {
     pub next: Option<String>,
 }
 
-/// 200 with an object whose JSON was written already.
+/// 200 with an object whose JSON was written already, where its memory is accounted for. `T` is its schema.
 pub struct Written<T>(pub String, pub PhantomData<T>);
 
 /// 200 with an object and its version as `ETag`; 304 when the client has this version already.
@@ -262,7 +281,9 @@ impl<R: Gives> Gives for WithCookie<R> {
     }
 }
 
-/// Put into the response so that the outer layer can log it and add the request id.
+/// The error of a response, as an extension of it.
+///
+/// The outer layer logs it, with its cause, and writes the body again with the request id.
 #[derive(Clone)]
 pub struct ErrorNote(pub ApiError);
 
@@ -285,6 +306,14 @@ impl IntoResponse for ApiError {
 }
 
 /// The body of an error, without the request id, which the outer layer adds.
+///
+/// ```text
+/// one field        {"error", "code", "field", "details": [{"field", "code", "message"}]}
+/// several          the same of the first, and all of them in "details"
+/// no field         {"error", "code"}
+/// 402              and "plan", "upgrade_to", "limit", "used"
+/// a statement      and "line", "column", "hint", each where it is known
+/// ```
 pub fn error_body(error: &ApiError) -> Value {
     let mut body = json!({"error": error.message, "code": error.code.name()});
     if let Some(field) = &error.field {

@@ -3,6 +3,16 @@
 //! ```text
 //! row 4,211,001   {"event_name":"order","tenant_id":"acme"}   → "event_id":"8c0b…"   the same whenever the file is read again
 //! ```
+//!
+//! ```text
+//! row 1    {"tenant_id":"a"}     {"event_id":"50377eda-482e-8953-9afc-5270df86f8d1","tenant_id":"a"}
+//! row 2    {"tenant_id":"a"}     {"event_id":"1b1d2e66-b851-87aa-bc89-f3e3a1f356e9","tenant_id":"a"}     alike, and another event
+//! row 3                          an empty line has a number and no event
+//! row 4    {"event_id":"e"}      {"event_id":"e"}, as it stands; with --value tenant_id=t  {"tenant_id":"t","event_id":"e"}
+//! row 5    {"x":"…70,000 y…"}    refused: an event has at most 65536 bytes
+//! ```
+//!
+//! A batch ends at 1,000 rows or where its events have 4 MiB, whichever comes first: a body of the API has 10 MiB at most.
 
 use anyhow::bail;
 use serde_json::{Map, Value as Json, json};
@@ -13,7 +23,7 @@ use super::{
     rows::{ParsedRow, RowStream},
 };
 
-/// Events of a request, at most.
+/// Rows of a batch, at most: as many events as the API takes in a request.
 const EVENTS_MAX: usize = 1_000;
 /// Bytes of a request from which on no event is added.
 const BYTES_MAX: usize = 4 << 20;
@@ -21,17 +31,21 @@ const BYTES_MAX: usize = 4 << 20;
 const EVENT_BYTES_MAX: usize = 64 << 10;
 
 /// Events for one request.
+///
+/// `events` and `refused` together are its rows, but for empty lines.
 #[derive(Debug, Default)]
 pub struct ImportBatch {
     /// The events as JSON, each with the number of its row in the file, from 1.
     pub events: Vec<(u64, String)>,
     /// Rows that are not sent, and why.
     pub refused: Vec<(u64, String)>,
-    /// The last row that was read for it.
+    /// The last row that was read for it, from 1; a batch without a row is none.
     pub last_row: u64,
 }
 
 /// Cuts rows into batches.
+///
+/// An iterator: an error is the last thing that it gives.
 pub struct BatchCutter {
     rows: RowStream,
     options: ColumnOptions,
@@ -42,11 +56,14 @@ pub struct BatchCutter {
 }
 
 impl BatchCutter {
-    /// Of all rows but the first `skip`.
+    /// Cuts all rows but the first `skip`, which are read and counted: ids of the others follow from their numbers.
     pub fn new(rows: RowStream, options: ColumnOptions, skip: u64) -> Self {
         Self { rows, options, read: 0, skip, has_failed: false }
     }
 
+    /// The next batch, or `None` at the end.
+    ///
+    /// Errors: a file that cannot be read on, `behind row 4211000: …`; `--skip 5, and there are 1 rows`.
     fn next_batch(&mut self) -> anyhow::Result<Option<ImportBatch>> {
         while self.read < self.skip {
             match self.rows.next() {
@@ -82,12 +99,15 @@ impl BatchCutter {
         Ok((batch.last_row > 0).then_some(batch))
     }
 
+    /// Where an error is, for people who look for it in the file.
     fn place(&self) -> String {
         format!("behind row {}", self.read)
     }
 
     /// The event of the row that was just read, with what it lacks. Lines of JSON stay as they are: what is wrong in them, such as a field
     /// that comes twice, is for the API to say.
+    ///
+    /// The added fields stand in front: `{"event_id":"…","tenant_id":"a"}`.
     fn event(&self, mut event: Map<String, Json>, raw: &[u8], is_json: bool) -> String {
         let mut added = Map::new();
         let is_missing = |event: &Map<_, _>, field: &str| event.get(field).is_none_or(is_nothing);
@@ -102,6 +122,7 @@ impl BatchCutter {
         let text = std::str::from_utf8(raw).ok().filter(|_| is_json);
         // A field that is empty would come twice.
         let text = text.filter(|_| added.keys().all(|field| !event.contains_key(field)));
+        // Rows of tables, and lines with an empty field that is added: written anew from the parsed event.
         let Some(rest) = text.and_then(|text| text.strip_prefix('{')) else {
             event.extend(added);
             return Json::Object(event).to_string();
@@ -130,6 +151,9 @@ impl Iterator for BatchCutter {
 }
 
 /// The id of an event that has none: it follows from the row as it stands in the file, and from its number, since rows may be alike.
+///
+/// A UUID of version 8 of the first 16 bytes of SHA-256 over the number (8 bytes, little-endian) and the row. Of a table the row is its values
+/// as they stand, so that other options give the same id.
 fn event_id(number: u64, raw: &[u8]) -> String {
     let mut hash = Sha256::new();
     hash.update(number.to_le_bytes());

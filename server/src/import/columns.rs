@@ -9,6 +9,25 @@
 //! ```
 //!
 //! A column with the name of a field is that field; every other one is a property with the name of the column.
+//!
+//! Units of numbers that are times follow from their size: below 1e11 they are seconds, below 1e14 milliseconds, below 1e17 microseconds.
+//!
+//! ```text
+//! 1740823200             seconds         2025-03-01T10:00:00.000Z
+//! 1740823200000          milliseconds    the same
+//! 1740823200000000000    nanoseconds     the same
+//! 202503011200           as a text it has no length of a unit: it is left for the API to refuse
+//! ```
+//!
+//! Refused before anything is sent:
+//!
+//! ```text
+//! --text zip                                           there is no column zip; these are: tenant_id
+//! --field user_id=a --field tenant_id=a                a can be one field only
+//! --field tenant_id=a --ignore a                       a is to be tenant_id and to be left out
+//! a header plan,plan                                   two columns would be the same, plan and another one; leave one out with --ignore
+//! --field tenant=account                               tenant is no field of an event; these are: tenant_id, event_name, …
+//! ```
 
 use anyhow::bail;
 use clap::Args;
@@ -52,11 +71,15 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 }
 
 /// Whether a field is not there, as the API sees it.
+///
+/// Null and the empty string are; 0 and `false` are values.
 pub fn is_nothing(value: &Json) -> bool {
     value.is_null() || value.as_str() == Some("")
 }
 
 /// The value of a column in a row.
+///
+/// CSV has texts and numbers, Parquet all of them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     /// There is none.
@@ -76,10 +99,13 @@ pub enum Cell {
 /// What a column is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ColumnTarget {
+    /// One of the five fields of an event.
     Field(String),
+    /// A property; a number where its values are numbers.
     Property(String),
     /// A property whose values are strings, although they look like numbers.
     TextProperty(String),
+    /// A column that `--ignore` names.
     Ignored,
 }
 
@@ -122,6 +148,8 @@ impl TableColumns {
     }
 
     /// Whether a column is a property that may be a number.
+    ///
+    /// `false` for fields, whose numbers are ids, and for columns of `--text`.
     pub fn may_be_number(&self, column: usize) -> bool {
         matches!(self.targets.get(column), Some(ColumnTarget::Property(_)))
     }
@@ -129,6 +157,8 @@ impl TableColumns {
     /// The event of a row.
     ///
     /// Errors: a value that no event can have there, with the name of the column.
+    ///
+    /// `cells` are in the order of the columns. A [`Cell::Nothing`] adds nothing.
     pub fn event(&self, cells: impl Iterator<Item = Cell>) -> Result<Map<String, Json>, String> {
         let mut event = Map::new();
         for (target, cell) in self.targets.iter().zip(cells) {
@@ -157,6 +187,9 @@ impl TableColumns {
 /// Gives an event a property: numbers are numeric ones, all else are strings.
 ///
 /// Errors: a number that JSON does not have, and a property that comes twice.
+///
+/// `("amount", Number(12.5))` is `"numeric_props": {"amount": 12.5}`, `("plan", Text("pro"))` is `"string_props": {"plan": "pro"}`; true and
+/// false are strings.
 pub fn add_property(event: &mut Map<String, Json>, name: &str, cell: Cell) -> Result<(), String> {
     let (kind, value) = match cell {
         Cell::Number(number) if !number.is_finite() => {
@@ -178,6 +211,7 @@ pub fn add_property(event: &mut Map<String, Json>, name: &str, cell: Cell) -> Re
     Ok(())
 }
 
+/// What a column with this name is: options come before names.
 fn target(name: &str, options: &ColumnOptions) -> ColumnTarget {
     if options.ignored.iter().any(|ignored| ignored == name) {
         return ColumnTarget::Ignored;
@@ -196,6 +230,7 @@ fn target(name: &str, options: &ColumnOptions) -> ColumnTarget {
     }
 }
 
+/// A value as a string, `None` for nothing and for the empty text. An instant is written as the API takes it.
 fn text(cell: Cell) -> Option<String> {
     match cell {
         Cell::Nothing => None,

@@ -1,4 +1,23 @@
 //! The command: options, the loop over batches, and what people see of it.
+//!
+//! ```text
+//! $ inlay import orders.csv --value event_name=order --field tenant_id=account --refused bad.ndjson
+//! row 17: timestamp is not an ISO 8601 date-time or date
+//! …
+//! 61000 events, 9800 a second, 12 %, 46 s left
+//! 499983 events stored, 0 were there before, 17 rows refused, in 51 s: 9804 a second
+//! Error: 17 rows were refused, all others are stored
+//!
+//! $ inlay import orders.csv …                             interrupted
+//! Error: it was interrupted; everything up to row 211000 is done: go on with --skip 211000
+//! $ inlay import orders.csv …                             a column is named wrongly
+//! Error: none of the first 1000 rows is an event: is a column named wrongly? With --refused FILE all are tried
+//!
+//! {"message":"timestamp is not an ISO 8601 date-time or date","row":17}      a line of bad.ndjson
+//! ```
+//!
+//! With four requests at once batches are answered in any order. `--skip` names the row up to which all are: what is behind it may be
+//! stored as well, and sent again it counts once.
 
 use std::{
     collections::BTreeMap,
@@ -82,6 +101,7 @@ pub async fn import(command: &Import) -> anyhow::Result<()> {
             }
         }
     });
+    // A channel of some batches between the reading thread and the requests: reading goes on while all connections wait.
     let mut requests = JoinSet::new();
     let mut stop = std::pin::pin!(tokio::signal::ctrl_c());
     let mut ticks = tokio::time::interval(tally.every);
@@ -129,6 +149,9 @@ pub async fn import(command: &Import) -> anyhow::Result<()> {
     tally.finish(failed)
 }
 
+/// The rows of the file by its format, and how far it is read.
+///
+/// Errors: a file that cannot be read, whose format is not known, or to which the options do not apply.
 fn open(command: &Import) -> anyhow::Result<(RowStream, Position)> {
     let format = match command.format {
         Some(format) => format,
@@ -154,6 +177,9 @@ fn open(command: &Import) -> anyhow::Result<(RowStream, Position)> {
     Ok((rows, position))
 }
 
+/// The format by the name of a file: `2025.ndjson.gz` is NDJSON, `-` too.
+///
+/// Errors: `orders.xls does not say what it is: --format ndjson, csv or parquet`.
 fn format_of(file: &Path) -> anyhow::Result<Format> {
     if file == Path::new("-") {
         return Ok(Format::Ndjson);
@@ -169,7 +195,9 @@ fn format_of(file: &Path) -> anyhow::Result<Format> {
     })
 }
 
-/// What an import has come to.
+/// Counts of an import, and what people see of them.
+///
+/// Lines go to standard error: on a terminal the last one is rewritten four times a second, elsewhere one comes every ten seconds.
 struct Tally {
     began: Instant,
     position: Position,
@@ -213,14 +241,19 @@ impl Tally {
         })
     }
 
+    /// Counts a batch as under way.
     fn begin(&mut self, last_row: u64) {
         self.batches.insert(last_row, false);
     }
 
+    /// Whether the server has answered a batch: until then one is sent alone.
     fn has_answer(&self) -> bool {
         self.accepted > 0 || self.refused > 0
     }
 
+    /// Counts the answer about a batch, and lists the rows that were refused.
+    ///
+    /// Errors: a first batch without an event; a list of refused rows that cannot be written.
     fn add(&mut self, sent: Sent, batch: &ImportBatch) -> anyhow::Result<()> {
         let is_first = !self.has_answer();
         let is_all = sent.accepted == 0 && sent.refused.len() >= HOPELESS;
@@ -243,6 +276,7 @@ impl Tally {
             );
         }
         self.batches.insert(batch.last_row, true);
+        // Batches are done in any order; stored is what lies before the first that is not.
         while let Some(first) = self.batches.first_entry()
             && *first.get()
         {
@@ -258,6 +292,7 @@ impl Tally {
         let _ = writeln!(std::io::stderr(), "{clear}{line}");
     }
 
+    /// The line that says how far it is. Without a known length, as of standard input, it has no percentage.
     fn show(&self) {
         if self.began.elapsed() < self.every {
             return;
@@ -273,6 +308,9 @@ impl Tally {
         let _ = write!(std::io::stderr(), "{clear}{line}{end}");
     }
 
+    /// The last line, and the outcome of the command.
+    ///
+    /// Errors: `failed` with the row to go on from; rows that were refused, although all others are stored: a script must notice.
     fn finish(self, failed: Option<anyhow::Error>) -> anyhow::Result<()> {
         let seconds = self.began.elapsed().as_secs_f64().max(1e-3);
         let Self { accepted, duplicates, refused, stored, .. } = self;

@@ -2,6 +2,17 @@
 //!
 //! Whether a property is a string or a number is decided once for its column, by its values in the first thousand rows, or by its first
 //! value if it has none there: a number in one row and a string in the next would be two properties of one name.
+//!
+//! ```text
+//! tenant_id;zip;amount;id;none            semicolons, since the header has more of these than of commas
+//! 7;01234;1.5;9007199254740993;           {"tenant_id": "7", "string_props": {"zip": "01234", "id": "9007199254740993"},
+//!                                          "numeric_props": {"amount": 1.5}}
+//! 8;99;-2;1;2.5                           zip and id are strings here, too; none is a number from its first value on
+//! 9;99                                    refused: 2 values of 5 columns
+//! 9;99;old;1;      behind the first 1,000 rows, which are numbers
+//!                                         refused: amount is "old", and a number in the rows before: with --text amount it is a string in all
+//! 9;"oops; to the end of the file         refused: a quote is not closed: the row and the lines behind it are one
+//! ```
 
 use std::io::{self, BufRead, Cursor, Read};
 
@@ -15,12 +26,14 @@ use super::{
 
 /// Rows by which the kinds of columns are decided.
 const SAMPLED: usize = 1_000;
-/// Bytes of the header, or of a row, at most.
+/// Bytes of the header, or of a row, at most: without a bound a quote that nobody closes would read the rest of the file into memory.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
 /// The rows of a reader.
 ///
 /// Errors: a file without a header, and those of [`TableColumns::new`].
+///
+/// Rows are read as they are asked for, but for the first thousand.
 pub fn rows(
     mut reader: Box<dyn BufRead + Send>,
     options: &ColumnOptions,
@@ -28,6 +41,7 @@ pub fn rows(
     let mut header = Vec::new();
     let limit = ROW_BYTES_MAX as u64;
     (&mut reader).take(limit).read_until(b'\n', &mut header).context("cannot read the header")?;
+    // Of equals the last wins: a header with one column has none of them, and is read with tabs.
     let delimiter = *b",;\t".iter().max_by_key(|byte| count(&header, **byte)).unwrap_or(&b',');
     let whole = Recent { inner: Cursor::new(header).chain(reader), bytes: Vec::new(), offset: 0 };
     let mut csv = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(whole);
@@ -50,11 +64,14 @@ pub fn rows(
     })))
 }
 
+/// How often a byte is in a text.
 fn count(text: &[u8], byte: u8) -> usize {
     text.iter().filter(|other| **other == byte).count()
 }
 
 /// Whether all values are numbers; nothing where there is none.
+///
+/// `None` is decided by the first value that comes.
 fn are_numeric<'v>(values: impl Iterator<Item = &'v str>) -> Option<bool> {
     let mut values = values.filter(|value| !value.trim().is_empty()).peekable();
     values.peek()?;
@@ -62,6 +79,8 @@ fn are_numeric<'v>(values: impl Iterator<Item = &'v str>) -> Option<bool> {
 }
 
 /// A number as people write one: `007`, `+1` and `inf` are codes and words, and integers of more digits than a number keeps are ids.
+///
+/// `1.5`, `-2`, `0.5` and `1e3` are numbers. `007`, `+1`, `inf`, `.5` and `9007199254740993` are texts.
 fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -74,6 +93,9 @@ fn number(text: &str) -> Option<f64> {
     (begins && !is_code && !is_id && number.is_finite()).then_some(number)
 }
 
+/// The event of a record. `kinds` says of each column whether it is of numbers; a column that had no value so far is decided here.
+///
+/// Errors: too many or too few values; text in a column of numbers.
 fn row(
     record: &StringRecord,
     names: &[String],
@@ -87,6 +109,7 @@ fn row(
     let mut raw = Vec::new();
     for ((value, name), kind) in record.iter().zip(names).zip(kinds) {
         raw.extend_from_slice(value.as_bytes());
+        // A separator that no value has: `a,bc` and `ab,c` must not be one row.
         raw.push(0x1f);
         cells.push(if value.trim().is_empty() {
             Cell::Nothing
@@ -107,7 +130,7 @@ fn row(
 struct Recent<R> {
     inner: R,
     bytes: Vec<u8>,
-    /// Place of the first of them in the file.
+    /// Offset of the first of these bytes in the file.
     offset: u64,
 }
 
@@ -118,6 +141,7 @@ impl<R> Recent<R> {
         self.bytes.get(at..).unwrap_or_default()
     }
 
+    /// Drops the bytes before a place in the file.
     fn forget_before(&mut self, place: u64) {
         let count = usize::try_from(place.saturating_sub(self.offset)).unwrap_or(usize::MAX);
         let count = count.min(self.bytes.len());
@@ -183,6 +207,8 @@ impl<R: Read> Iterator for Records<R> {
 }
 
 /// Whether a row ends within quotes.
+///
+/// `a,"x` does; `a,"x ""y"""` does not, nor does `a,5" pipe`: a quote within a value is a sign.
 fn ends_in_quotes(row: &[u8], delimiter: u8) -> bool {
     let (mut is_quoted, mut is_start) = (false, true);
     let mut bytes = row.iter().copied().peekable();

@@ -9,6 +9,14 @@
 //!
 //! Rows are read by one thread, sent in batches over a few connections, and counted in their order. A row without an `event_id`
 //! gets one that follows from its number and its contents, so that an import which is run again stores nothing twice.
+//!
+//! ```text
+//! orders.csv  →  csv_rows, ndjson_rows, parquet_rows   a thread: rows, each an event or the reason why it is none
+//!             →  columns                               which column is which field or property
+//!             →  batches                               up to 1,000 rows or 4 MiB, with the ids that are missing
+//!             →  sender                                4 requests at once, each until it is answered
+//!             →  command                               61000 events, 9800 a second, 12 %, 46 s left
+//! ```
 
 mod columns;
 mod rows;

@@ -1,4 +1,13 @@
 //! NDJSON: each line is an event, as the API takes it.
+//!
+//! ```text
+//! 1    {"tenant_id": "a", "event_name": "e"}     an event
+//! 2                                              an empty line: passed over, with a number
+//! 3    [1]                                       refused: a line is an object: {"tenant_id": …, "event_name": …}
+//! 4    {"tenant_id": "a"                         refused: not valid JSON: EOF while parsing an object at line 1 column 17
+//! 5    a line of more than 1 MiB                 refused: a line has at most 1048576 bytes
+//! 6    {}                                        an event for this file; the API refuses it
+//! ```
 
 use std::io::{BufRead, Read as _};
 
@@ -7,7 +16,7 @@ use serde_json::Value as Json;
 
 use super::rows::{ParsedRow, Row, RowStream};
 
-/// Bytes of a line, at most.
+/// Bytes of a line, at most. The API takes 64 KiB of an event; longer lines are read to be refused by their number.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// The rows of a reader. An empty line is a row without an event: it is passed over, but numbered.
@@ -25,6 +34,7 @@ pub fn rows(mut reader: Box<dyn BufRead + Send>) -> RowStream {
 
 /// Reads a line, or the first bytes of one that is too long. False at the end.
 fn read_line(mut reader: &mut dyn BufRead, line: &mut Vec<u8>) -> anyhow::Result<bool> {
+    // One byte more than a line may have tells one that is too long from one that just fits.
     let limit = LINE_BYTES_MAX as u64 + 1;
     let read = (&mut reader).take(limit).read_until(b'\n', line).context("cannot read on")?;
     if read as u64 == limit && line.last() != Some(&b'\n') {
@@ -33,6 +43,7 @@ fn read_line(mut reader: &mut dyn BufRead, line: &mut Vec<u8>) -> anyhow::Result
     Ok(read > 0)
 }
 
+/// The event of a line, or why it has none. `raw` is the line without spaces around it.
 fn parse(line: &[u8]) -> Row {
     if line.len() > LINE_BYTES_MAX {
         return Err(format!("a line has at most {LINE_BYTES_MAX} bytes"));

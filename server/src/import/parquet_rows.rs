@@ -5,6 +5,16 @@
 //! ```
 //!
 //! A column of maps (`string_props`, or `labels` above) gives a property for each of its keys.
+//!
+//! ```text
+//! account      BYTE_ARRAY (UTF8)           "acme"                          Text
+//! at           INT64 (TIMESTAMP_MICROS)    1740823200000000                Instant(1740823200000)
+//! amount       DOUBLE                      12.5                            Number
+//! count        INT64                       9007199254740993                Integer, each digit of which counts in an id
+//! request      FIXED_LEN_BYTE_ARRAY(16), UUID                              Text("0190aaaa-…")
+//! labels       MAP<string, string>         {"plan": "pro"}                 string_props.plan
+//! tags         LIST                        ["a", "b"]                      refused: tags has values in values; leave it out with --ignore tags
+//! ```
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -29,6 +39,8 @@ use super::{
 /// The rows of a file, and how many there are.
 ///
 /// Errors: a file that is not Parquet, and those of [`TableColumns::new`].
+///
+/// Standard input is refused, since Parquet has its metadata at the end.
 pub fn rows(path: &Path, options: &ColumnOptions) -> anyhow::Result<(RowStream, Position)> {
     if path == Path::new("-") {
         bail!("Parquet is read from its end: it needs a file, and not standard input");
@@ -58,6 +70,7 @@ pub fn rows(path: &Path, options: &ColumnOptions) -> anyhow::Result<(RowStream, 
     Ok((Box::new(rows), position))
 }
 
+/// The library counts rows by column, and ends in silence where a file is cut: so the rows are compared with the metadata.
 struct ParquetRows {
     records: RowIter<'static>,
     columns: TableColumns,
@@ -103,18 +116,24 @@ impl Iterator for ParquetRows {
 }
 
 /// Runs a call of the library, which panics at values that it has no form for, and at some damage.
+///
+/// A panic of the library is an error here, and ends the import as any file that cannot be read on.
 fn guarded<T>(call: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
         bail!("the file is damaged, or has a column of a type that cannot be read: leave it out with --ignore")
     })
 }
 
+/// Whether a column has UUIDs, which the library gives as bytes.
 fn is_uuid(field: &Type) -> bool {
     field.is_primitive()
         && field.get_physical_type() == PhysicalType::FIXED_LEN_BYTE_ARRAY
         && matches!(field.get_basic_info().logical_type_ref(), Some(LogicalType::Uuid))
 }
 
+/// The event of a record: its columns, then the entries of its maps.
+///
+/// Errors: a value that no event can have, by the name of its column; a key of a map that is no string.
 fn event(
     record: &Record,
     columns: &TableColumns,
@@ -147,6 +166,7 @@ fn event(
     Ok(event)
 }
 
+/// A value of a column. Errors: a list or a struct, bytes that are no text.
 fn cell(name: &str, field: &Field) -> Result<Cell, String> {
     Ok(match field {
         Field::Null => Cell::Nothing,

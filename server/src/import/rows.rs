@@ -18,13 +18,13 @@ use std::{
 use anyhow::Context as _;
 use serde_json::{Map, Value as Json};
 
-/// What a row is.
+/// A row: parsed, or the reason why it is refused.
 pub type Row = Result<ParsedRow, String>;
 
 /// A row that could be read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ParsedRow {
-    /// An empty line.
+    /// An empty line: it has a number, and no event.
     Blank,
     /// An event as the API takes it.
     Event {
@@ -41,6 +41,8 @@ pub enum ParsedRow {
 pub type RowStream = Box<dyn Iterator<Item = anyhow::Result<Row>> + Send>;
 
 /// How far a file has been read.
+///
+/// Clones count together: the reading thread advances it, the command shows it. Of a compressed file it counts packed bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Position {
     done: Arc<AtomicU64>,
@@ -60,6 +62,8 @@ impl Position {
     }
 
     /// The part that was read, from 0 to 1, where the length is known.
+    ///
+    /// `None` for standard input, and for an empty file.
     pub fn fraction(&self) -> Option<f64> {
         let total = self.total.filter(|total| *total > 0)?;
         Some((self.done.load(Ordering::Relaxed) as f64 / total as f64).min(1.0))
@@ -106,6 +110,7 @@ pub fn open(path: &Path) -> anyhow::Result<(Box<dyn BufRead + Send>, Position)> 
     Ok((reader, position))
 }
 
+// Programs of some offices begin UTF-8 with it; as a part of the first column's name it would be invisible.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Opens a file of the user.

@@ -6,6 +6,18 @@
 //! 400, 413                                                  none of them is good: halves are sent, down to the rows that are refused
 //! 401, 402, 403, 404                                                                             the import ends
 //! ```
+//!
+//! Where no event of a request is good, the API names the reason of the first only. So halves are sent, and halves of these, until each row
+//! has its own reason:
+//!
+//! ```text
+//! rows 1 to 4    400 "no event is valid; the first: tenant_id is required"
+//! rows 1, 2      400
+//! row 1          400    tenant_id is required
+//! row 2          400    timestamp is not an ISO 8601 date-time or date
+//! rows 3, 4      400
+//! row 3, row 4   400    a reason each
+//! ```
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +37,7 @@ const NONE_IS_VALID: &str = "no event is valid; the first: ";
 /// An answer must come within this time.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// What became of a batch.
+/// Outcome of a batch: its events are accepted or refused, each of them once.
 #[derive(Debug, Default)]
 pub struct Sent {
     /// Events that are stored, those among them that were before.
@@ -36,6 +48,7 @@ pub struct Sent {
     pub refused: Vec<(u64, String)>,
 }
 
+/// The answer of `POST /v1/events`; fields that are not here are ignored.
 #[derive(Default, Deserialize)]
 struct IngestAnswer {
     accepted: u64,
@@ -43,6 +56,7 @@ struct IngestAnswer {
     errors: Vec<RefusedEvent>,
 }
 
+/// An event of a request that was refused: `index` counts from 0 in the request.
 #[derive(Deserialize)]
 struct RefusedEvent {
     index: usize,
@@ -51,6 +65,8 @@ struct RefusedEvent {
 }
 
 /// A connection to the API of a server.
+///
+/// Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct Sender {
     client: reqwest::Client,
@@ -81,6 +97,8 @@ impl Sender {
     /// Stores a batch. It may be stored when an error comes, too: its events have ids, and sent again they count once.
     ///
     /// Errors: a refusal that another attempt does not change, or a server that takes nothing for minutes.
+    ///
+    /// Refused rows of the batch itself are in the result, before those of the server.
     pub async fn send(&self, batch: &ImportBatch) -> anyhow::Result<Sent> {
         let mut sent = Sent { refused: batch.refused.clone(), ..Sent::default() };
         // The server answers with the reasons of all only where some events are good: where none is, halves are sent, down to one.
@@ -121,6 +139,9 @@ impl Sender {
         }
     }
 
+    /// One request. `Later` for 429, 5xx and no answer, with the `Retry-After` of the server.
+    ///
+    /// Errors: a server that is no Inlay; a refusal of the key, the plan or the path.
     async fn attempt(&self, body: &str) -> anyhow::Result<Attempt> {
         let request = self.client.post(&self.url).bearer_auth(&self.key);
         let request = request.header(header::CONTENT_TYPE, "application/x-ndjson");
@@ -183,13 +204,14 @@ impl Sent {
     }
 }
 
-/// What the server says of some events.
+/// The final answer about some events.
 enum Answer {
     Stored(IngestAnswer),
     /// None is stored, and why, of one of them.
     Refused(String),
 }
 
+/// The outcome of one request.
 enum Attempt {
     Done(Answer),
     /// Why not now, and how long the server asks to wait.
@@ -197,6 +219,8 @@ enum Attempt {
 }
 
 /// A wait that doubles, of which a half is left to chance: connections that failed together do not come back together.
+///
+/// At first 125 to 250 ms, then twice as long each time, up to 7.5 to 15 seconds.
 fn backoff(attempt: u32) -> Duration {
     let longest = WAIT_MAX.min(Duration::from_millis(250 << attempt.min(8)));
     let chance = f64::from(uuid::Uuid::new_v4().as_fields().0) / f64::from(u32::MAX);
@@ -204,6 +228,8 @@ fn backoff(attempt: u32) -> Duration {
 }
 
 /// The message of a refusal, or the beginning of whatever came.
+///
+/// `{"error": "no event is valid; the first: tenant_id is required", …}` is `tenant_id is required`. At most 300 characters.
 fn shortened(text: &str) -> String {
     let body: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let message = body["error"].as_str().map(|text| text.trim_start_matches(NONE_IS_VALID));

@@ -1,6 +1,13 @@
 //! Sends due notifications to their receivers: webhooks and mails.
 //!
 //! Which go, in which order, and what follows from an attempt: `app/delivery/queue.rs`.
+//!
+//! ```text
+//! every 250 ms    claim, up to as many as are free of 64
+//! each            make the message → send it → settle: `sent`, or due again in 30 s, or `failed`
+//! a crash         the lease of 60 s ends, and the delivery is attempted again, with the same webhook-id
+//! a stop          no new attempts; those under way have 12 s: a webhook may take 10
+//! ```
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -16,12 +23,14 @@ use crate::{
     store::Delivery,
 };
 
-/// Runs until the server stops; then what is under way ends.
+/// Runs until the server stops; then attempts under way have 12 seconds to end.
 pub async fn run(app: App, dispatcher: Dispatcher, stopped: watch::Receiver<bool>) {
     leased_work::run(Deliveries { dispatcher, queued: Arc::default() }, app, stopped).await;
 }
 
 /// Deliveries of notifications.
+///
+/// `queued` is a cache of decoded entries, which only this job reads.
 #[derive(Clone)]
 struct Deliveries {
     dispatcher: Dispatcher,
@@ -59,7 +68,9 @@ impl LeasedWork for Deliveries {
     }
 }
 
-/// One attempt, and what follows from it.
+/// One attempt: makes the message, sends it, and stores the outcome.
+///
+/// Errors: a message that cannot be made, an outcome that cannot be stored; the delivery stays leased and is attempted again.
 async fn deliver(app: &App, dispatcher: &Dispatcher, delivery: Delivery) -> Result<()> {
     let began_at = app.now_ms();
     let (making, of) = (app.clone(), delivery.clone());

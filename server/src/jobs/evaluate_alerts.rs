@@ -2,6 +2,15 @@
 //!
 //! Rules are spread over the interval, so that many do not make a burst; `evaluation_lanes` keeps slow ones from
 //! delaying others. Samples are committed together, once a second.
+//!
+//! ```text
+//! 10:17:36    rules of second 36 are due       each on a task, in its lane
+//!             rule 7 of Acme                   a sample after 3 ms
+//!             rule 12 of Acme                  a sample after 1.4 s
+//!             rule 3 of Globex                 still being evaluated since the minute before: left out
+//! 10:17:37    rules of second 37 are due       one transaction for rule 7 and others: what fires has an event and deliveries in the queue
+//! 10:17:38    rules of second 38 are due       one transaction for rule 12 and others
+//! ```
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,8 +24,9 @@ use crate::{
     error::Result,
 };
 
+// A rule has a second of the interval, so that a shorter tick would find nothing more.
 const TICK: Duration = Duration::from_secs(1);
-/// A rule's query may take this long, and no longer than any other query.
+/// Milliseconds of a rule's query, at most: its slot comes again within a minute, and others wait. The limit of all queries holds, too.
 const QUERY_MS_MAX: u64 = 5_000;
 
 /// Samples that have not been committed yet.
@@ -46,12 +56,13 @@ pub async fn run(app: App, mut stopped: watch::Receiver<bool>) {
     commit(&app, &samples).await;
 }
 
-/// The same, with a shorter limit for queries.
+/// The app with a shorter limit for queries, which holds for this job alone.
 fn with_short_queries(app: &App) -> App {
     let query_ms_max = app.settings.query_ms_max.min(QUERY_MS_MAX);
     App { settings: Arc::new(Settings { query_ms_max, ..(*app.settings).clone() }), ..app.clone() }
 }
 
+/// Evaluates one rule in its lane, and adds its sample. A fault is logged; the rule has its next turn in an interval.
 async fn evaluate(app: App, samples: Arc<Samples>, lanes: Arc<EvaluationLanes>, key: Key) {
     let (org, id) = key.clone();
     let evaluation =
@@ -67,6 +78,7 @@ async fn evaluate(app: App, samples: Arc<Samples>, lanes: Arc<EvaluationLanes>, 
     }
 }
 
+/// Stores the samples so far with what follows from them. Samples that cannot be stored are gone: rules are sampled again.
 async fn commit(app: &App, samples: &Samples) {
     let samples = std::mem::take(&mut *samples.lock());
     if samples.is_empty() {
@@ -85,6 +97,8 @@ async fn commit(app: &App, samples: &Samples) {
 }
 
 /// Evaluates all rules now and commits the samples. Returns how many rules were evaluated.
+///
+/// Rules that are disabled are not counted. Errors: the first rule that cannot be read; nothing is committed then.
 pub fn evaluate_now(app: &App) -> Result<usize> {
     let mut samples = Vec::new();
     for (org, id) in app.due_alerts(0, i64::MAX / 2, 1) {

@@ -5,6 +5,13 @@
 //! slow lane    2, of rules that took more than 250 ms the last time
 //! late lane    8, of rules that turn out to be slow while they have a permit of the quick lane, which they give back
 //! ```
+//!
+//! ```text
+//! rule 12 takes 5 s      first turn                                     next turns
+//! 0 ms                   a permit of the quick lane                     a permit of the slow lane, waited for
+//! 250 ms                 gives it back for one of the late lane
+//! 5 s                    ends, and is known as slow                     ends; in 200 ms the next time: quick again
+//! ```
 
 use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 
@@ -27,9 +34,9 @@ pub type Key = (String, String);
 
 #[derive(Default)]
 struct RuleStates {
-    /// Being evaluated, or waiting for a permit.
+    /// Rules that are evaluated or wait for a permit: one that is due again meanwhile misses this turn.
     in_flight: HashSet<Key>,
-    /// Took long the last time.
+    /// Rules whose last evaluation took longer than [`SLOW`].
     slow: HashSet<Key>,
 }
 
@@ -43,6 +50,8 @@ pub struct EvaluationLanes {
 
 impl EvaluationLanes {
     /// Lanes without evaluations.
+    ///
+    /// Their pools are `evaluations_quick`, `evaluations_slow` and `evaluations_late` of `inlay_permits`.
     pub fn new(pools: &PermitPools) -> Arc<Self> {
         Arc::new(Self {
             states: Mutex::default(),
@@ -68,6 +77,7 @@ impl EvaluationLanes {
         let outcome = match tokio::time::timeout(SLOW, evaluation.as_mut()).await {
             Ok(outcome) => outcome,
             Err(_) => {
+                // Without a free permit of the late lane the rule stays in the quick one: so many slow rules at once delay the quick ones after all.
                 if !is_slow && let Some(late) = self.late.acquire_if_free() {
                     permit = Some(late);
                 }

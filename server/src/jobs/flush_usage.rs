@@ -1,4 +1,8 @@
 //! Writes down from time to time what is counted in memory.
+//!
+//! ```text
+//! GET /v1/query, 40 times in 10 s      counters in memory: 40       one transaction: usage_day += 40
+//! ```
 
 use std::time::Duration;
 

@@ -8,6 +8,13 @@
 //! each item   perform it on a task of its own; it counts as under way until that ends, however it does
 //! at a stop   claim nothing more, and wait for what is under way
 //! ```
+//!
+//! The pool of permits has the name of the job, so that `GET /metrics` shows it:
+//!
+//! ```text
+//! inlay_permits{pool="deliveries"} 64
+//! inlay_permits_in_use{pool="deliveries"} 3
+//! ```
 
 use std::{
     collections::HashMap,
@@ -29,12 +36,12 @@ const DRAIN_TICK: Duration = Duration::from_millis(20);
 
 /// A job that works through a durable queue.
 pub trait LeasedWork: Clone + Send + Sync + 'static {
-    /// What is claimed.
+    /// A claimed entry, with what is needed to work on it: a delivery of `store`, for example.
     type Item: Send + 'static;
-    /// What the job has to know of an item while it is under way.
+    /// What claiming has to know of an item under way: the delivery, for limits of a receiver; the organisation of a report.
     type Summary: Clone + Send + 'static;
 
-    /// Pace of the loop.
+    /// Wait between two claims.
     const TICK: Duration;
     /// Items under way at once, of all organisations.
     const AT_ONCE: usize;

@@ -1,4 +1,11 @@
 //! Work that is done again and again until the server stops.
+//!
+//! ```text
+//! every(10 s, app, stopped, "write down counts", App::write_counts)
+//!     WARN cannot write down counts code="overloaded" error="the server cannot take writes right now; retry soon"
+//! ```
+//!
+//! The first turn is one wait after the start. A turn that takes longer than the wait delays the next: two never run at once.
 
 use std::time::Duration;
 
@@ -7,7 +14,7 @@ use tracing::warn;
 
 use crate::{app::App, error::Result};
 
-/// Does `work` on the blocking pool at this pace; what goes wrong is said, and tried again.
+/// Does `work` on the blocking pool at this pace; what goes wrong is logged as `cannot {what}`, and tried again at the next turn.
 pub async fn every(
     pace: Duration,
     app: App,

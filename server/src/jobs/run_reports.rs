@@ -1,6 +1,15 @@
 //! Runs reports: begins what is due, makes the files, brings them to their receivers.
 //!
 //! Which runs go, and what follows from what became of their receivers: `app/reports/runs.rs`.
+//!
+//! ```text
+//! a run for acme (boss, ada, webhook) and globex (boss, webhook)
+//!     drawing permit    the file of acme, with a picture for mails
+//!     4 at once         boss sent, ada sent, webhook sent
+//!     drawing permit    the file of globex
+//!     4 at once         boss "try again later", webhook sent
+//!     close             boss of globex is pending: the run is due again in 30 s, and then only globex is drawn
+//! ```
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,9 +34,9 @@ use crate::{
 
 /// Files that are drawn at once: each takes a core.
 const DRAWN_AT_ONCE: usize = 2;
-/// A run takes no longer than this; receivers whose file is not made by then get none.
+/// Time of a run: recipients whose file is not begun by then fail with `the run took too long`. The lease is longer.
 const RUN_MAX: Duration = Duration::from_secs(10 * 60);
-/// Receivers of a run at once.
+/// Recipients of one file that are sent to at once.
 const RECEIVERS_AT_ONCE: usize = 4;
 
 /// Runs until the server stops; then what is under way ends, or goes on at the next start.
@@ -78,7 +87,9 @@ impl LeasedWork for Reports {
     }
 }
 
-/// Brings a run as far as it goes now.
+/// Works on a run: makes a file for each tenant that has recipients pending, sends it, and closes the run or schedules its next attempt.
+///
+/// Errors: those of the store; the run stays leased then.
 async fn make(
     app: &App,
     dispatcher: &Dispatcher,
@@ -139,7 +150,7 @@ async fn make(
     closed.map_err(|error| ApiError::internal(error.to_string()))?
 }
 
-/// Writes down that some receivers get nothing.
+/// Stores that some recipients get nothing, and why: `receivers` are indexes into the run's list.
 async fn fail(
     app: &App,
     work: &Arc<ReportWork>,
@@ -151,7 +162,9 @@ async fn fail(
     failed.map_err(|error| ApiError::internal(error.to_string()))?
 }
 
-/// Brings a file to its receivers, a few at once.
+/// Sends a file to its recipients, a few at once, and stores the outcome of each as soon as it is known.
+///
+/// Errors: the first outcome that could not be stored; the others are.
 async fn bring(
     app: &App,
     dispatcher: &Dispatcher,
@@ -185,6 +198,7 @@ async fn bring(
             written.map_err(|error| ApiError::internal(error.to_string()))?
         });
     }
+    // All are waited for, also after an error: dropping the set would abort attempts whose message may have arrived.
     let mut all = Ok(());
     while let Some(done) = attempts.join_next().await {
         all = all.and(done.map_err(|error| ApiError::internal(error.to_string())).flatten());

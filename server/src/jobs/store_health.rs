@@ -3,6 +3,15 @@
 //! Background work that fails is tried again, and nobody waits for it: without a line in the log only
 //! `/readyz` would know. Each try may fail at a file of another name, so a trouble that lasts is
 //! repeated once a minute, not once a try.
+//!
+//! ```text
+//! second    trouble    logged
+//! 1         yes        WARN the store cannot do its work; it is tried again cause="…"
+//! 2, 60     yes
+//! 61        yes        WARN the store still cannot do its work; it is tried again cause="…" seconds=60
+//! 90        no         INFO the store does its work again seconds=89
+//! 91        yes        WARN the store cannot do its work; …
+//! ```
 
 use std::time::{Duration, Instant};
 
@@ -39,11 +48,14 @@ pub async fn run(app: App, mut stopped: watch::Receiver<bool>) {
     }
 }
 
-/// What there is to say.
+/// A line of the log about the trouble.
 #[derive(Debug, PartialEq)]
 enum Word {
+    /// There was none before.
     Begins,
+    /// It is there for so many seconds; once a minute.
     Lasts(u64),
+    /// It is over, after so many seconds.
     Ends(u64),
 }
 
@@ -52,6 +64,7 @@ enum Word {
 struct Trouble(Option<(Instant, Instant)>);
 
 impl Trouble {
+    /// The line that is due after a look at `now`; `None` while there is nothing new.
     fn observe(&mut self, is_there: bool, now: Instant) -> Option<Word> {
         match self.0 {
             None if is_there => {

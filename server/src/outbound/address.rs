@@ -4,6 +4,19 @@
 //! public web address is refused. A host that is a number must be written the one usual way, so that
 //! nothing internal hides behind an odd notation. Names are judged here by their look only; what they
 //! resolve to is judged where the connection is made.
+//!
+//! ```text
+//! https://hooks.acme.com/in/secret      allowed, by its look
+//! https://8.8.8.8/                      allowed
+//! https://10.0.0.1, https://[::1]       webhook_url must be a public web address
+//! https://127.1, https://0x7f000001     the same: numbers that are not written as they are read back
+//! https://127.0.0.1.nip.io              the same: a name that means any address
+//! https://acme.com:22                   the same: a port of a system service
+//! https://user:pw@acme.com              webhook_url must not contain credentials
+//! ftp://acme.com                        webhook_url must begin with http:// or https://
+//! ```
+//!
+//! `--webhook-allow 127.0.0.0/8` allows `http://127.0.0.1:9000/x`, and names such as `localhost`, which are judged when they are resolved.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -15,6 +28,7 @@ use crate::error::{ApiError, Code, Result};
 /// Characters of a URL, at most.
 const URL_CHARS_MAX: usize = 2_048;
 /// Ports below this are those of system services, and two of them speak HTTP.
+/// So `https://acme.com:8080/x` is allowed as is `:443`, and `https://acme.com:22` is not.
 const PORT_MIN: u16 = 1_024;
 
 /// IPv4 networks that are not global unicast, and one platform address that is but should not be.
@@ -123,7 +137,7 @@ pub fn check_webhook(text: &str, rules: &WebhookRules) -> Result<Url> {
     if is_allowed { Ok(url) } else { Err(not_allowed()) }
 }
 
-/// The host as it was written, without brackets and port.
+/// The host as it was written, without brackets and port: `hooks.acme.com` of `hooks.acme.com:8443`, `::1` of `[::1]:80`.
 fn written_host(authority: &str) -> &str {
     if let Some(inside) = authority.strip_prefix('[') {
         return inside.split(']').next().unwrap_or_default();
@@ -142,7 +156,7 @@ fn is_hidden(char: char) -> bool {
             | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
 }
 
-/// A name that anybody may resolve, by its look.
+/// A name that anybody may resolve, by its look: `acme.co.uk`, but not `printer`, `db.internal`, `acme.com.` or `a_b.com`.
 fn is_public_name(name: &str) -> bool {
     let label = |label: &str| {
         !label.is_empty()

@@ -1,4 +1,15 @@
 //! The billing provider's API: one call, for the hosted portal of a customer.
+//!
+//! ```text
+//! POST https://api.paddle.com/customers/ctm_01/portal-sessions
+//! authorization: Bearer <key>
+//!
+//! {}
+//!
+//! 2xx {"data": {"urls": {"general": {"overview": "https://…"}}}}
+//! ```
+//!
+//! The answer is a link that is good for one session; it is passed on and never stored.
 
 use std::time::Duration;
 
@@ -10,6 +21,7 @@ use crate::error::{ApiError, Code, Result};
 /// The provider gets this long to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+// The parts of the answer that are read: `data.urls.general.overview`. All others are ignored.
 #[derive(Deserialize)]
 struct ProviderResponse {
     data: Data,
@@ -30,7 +42,10 @@ struct General {
     overview: String,
 }
 
-/// The address of a fresh portal session. 503 when the provider does not give one.
+/// The address of a fresh portal session of a customer such as `ctm_01`.
+///
+/// Errors: 503, "the billing provider does not answer; retry soon", for everything that goes wrong: an address that is no URL, no answer
+/// within 10 s, another status than 2xx, another body. The cause is for the log, without the URL.
 pub async fn portal(api_url: &str, api_key: &str, customer: &str) -> Result<String> {
     let failed = |cause: String| ApiError {
         cause: Some(cause),

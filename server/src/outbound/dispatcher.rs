@@ -1,4 +1,15 @@
 //! Sends outbound messages: webhooks and mails.
+//!
+//! Alerts and reports make messages, and jobs hand them over here, one attempt at a time. When to try again is decided by them:
+//!
+//! ```text
+//! message     result of the attempt                             state of the delivery
+//! webhook     200                                               sent
+//! webhook     500: error "the receiver answered 500"            tried again after its wait
+//! webhook     429, Retry-After: 30: retry_after_s 30            tried again, not before 30 s
+//! mail        accepted                                          sent
+//! mail        550 no such user: is_final                        failed, at once
+//! ```
 
 use std::time::{Duration, Instant};
 

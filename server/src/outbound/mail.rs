@@ -1,4 +1,26 @@
 //! Mail: by SMTP, or as files in a folder where none is configured.
+//!
+//! A file is the mail as it would be sent, `outbox/39f25578-bc8e-46f7-9b80-d7eec1f2c474.eml`:
+//!
+//! ```text
+//! Message-ID: <01a21f86-7bda-7000-90de-23095f087cb9.0@localhost>
+//! Date: Sat, 28 Nov 2026 00:20:37 +0000
+//! From: Inlay <inlay@localhost>
+//! To: boss@acme.example
+//! Subject: Weekly usage
+//! List-Unsubscribe: <https://inlay.acme.com/v1/unsubscribe?token=…>
+//! List-Unsubscribe-Post: List-Unsubscribe=One-Click
+//!
+//! multipart/mixed                the file of the report beside the text
+//!   multipart/alternative        plain text, or HTML
+//!     text/plain
+//!     multipart/related          HTML with the picture that it shows
+//!       text/html
+//!       image/png
+//!   text/csv
+//! ```
+//!
+//! Without a file the mail begins with `multipart/alternative`, without a picture the HTML stands alone.
 
 use std::{
     io,
@@ -132,6 +154,9 @@ impl Mailer {
         }
     }
 
+    /// The mail as MIME, with the domain of the sender in its `Message-ID`.
+    ///
+    /// Errors: an address that cannot be parsed, a media type that is none. They are final: another attempt composes the same.
     fn compose(&self, mail: Mail) -> Result<Message, String> {
         let to: Mailbox = mail.to.parse().map_err(|_| "the address cannot be used".to_owned())?;
         let domain = self.from.email.domain();
@@ -176,6 +201,7 @@ impl Mailer {
     }
 }
 
+/// A header that the library has no type for. `name` is ASCII, as a constant of ours.
 fn raw_header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::new(HeaderName::new_from_ascii_str(name), value)
 }

@@ -1,4 +1,12 @@
-//! What leaves the server, and where it may go.
+//! Outbound requests, and the addresses that they may reach.
+//!
+//! ```text
+//! webhook of an alert     dispatcher -> webhook -> address (the text of the URL) -> resolver (its addresses now) -> connection
+//! mail                    dispatcher -> mail -> SMTP server, or a file in the outbox
+//! portal of billing       billing -> the API of the provider, whose address the operator has configured
+//! ```
+//!
+//! Only URLs that customers name are checked: those of webhooks. Addresses that the operator configures are trusted.
 
 mod address;
 mod billing;

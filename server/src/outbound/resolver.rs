@@ -3,6 +3,16 @@
 //! The client connects to exactly the addresses that were looked at, so an answer that is another one a
 //! moment later leads nowhere. One address that may not be reached spoils the whole answer: whoever
 //! mixes them tries something.
+//!
+//! ```text
+//! name resolves to                  result
+//! 8.8.8.8, 2606:4700::1111          both, for the connection
+//! 8.8.8.8, 10.0.0.1                 NotAllowed: one address is internal
+//! an address of this machine        NotAllowed, unless the operator has named its network
+//! nothing, or no answer in 5 s      Unresolved
+//! ```
+//!
+//! Both errors read "address not allowed, or its name could not be resolved".
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -20,6 +30,7 @@ use super::address::WebhookRules;
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// A name server gets this long to answer, and is then asked again: a packet may be lost.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(1_600);
+/// How often a name server is asked: three times 1.6 s fit into the five of a look-up.
 const TRIES: usize = 3;
 
 /// Why no connection is made. Both read alike: which names exist inside is not told.
@@ -57,7 +68,9 @@ impl Names {
         Self { resolver: resolver.ok().map(Arc::new), rules }
     }
 
-    /// The addresses of a name, all of which may be reached.
+    /// The addresses of a name, all of which may be reached: at least one.
+    ///
+    /// Errors: `Unresolved` without name servers, without an answer in time, for a name that does not exist; `NotAllowed`.
     pub async fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, Refusal> {
         let resolver = self.resolver.as_ref().ok_or(Refusal::Unresolved)?;
         // With the dot at the end no search domain of the machine is tried.

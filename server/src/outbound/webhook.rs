@@ -2,6 +2,29 @@
 //!
 //! Redirects are not followed, proxies are ignored, and connections are not reused: each attempt
 //! checks the address that it connects to. Of an answer, the status and the first bytes are read.
+//!
+//! ```text
+//! POST /in/secret HTTP/1.1
+//! content-type: application/json
+//! webhook-id: 01a21f86-7ba1-7001-b9da-f63345d626e3
+//! webhook-signature: v1,lRF+E6HBHktWuq4pOvYkqEfNwoAp9SYpsxRjA2VUyhE=
+//! webhook-timestamp: 1795825236
+//! x-service-alert-id: 1
+//! user-agent: Inlay/0.1.0
+//!
+//! {"alert_id":1,"name":"Too many errors","dashboard_id":"01a21f85-…","widget_id":"calls", …, "state":"firing","fired_at":"2026-11-28T00:20:36.897Z"}
+//! ```
+//!
+//! ```text
+//! outcome                          status_code  error                        excerpt                  retry_after_s
+//! 200 ok                           200          -                            ok                       -
+//! 500 down for maintenance         500          -                            down for maintenance     -
+//! 429, Retry-After: 30             429          -                            -                        30
+//! nobody listens                   0            connection refused           -                        -
+//! no answer                        0            no answer within 10 s        -                        -
+//! ```
+//!
+//! That a 500 is a failure is for `dispatcher` to say.
 
 use std::{
     error::Error as _,
@@ -62,6 +85,7 @@ pub struct Posted {
 }
 
 impl Posted {
+    /// The outcome of an attempt without an answer.
     fn failed(error: &str, began: Instant) -> Self {
         Self {
             status_code: 0,
@@ -168,6 +192,7 @@ impl Poster {
 
     /// Whether a webhook with a valid URL may be saved: its name resolves to no internal address
     /// now. A name that is unknown, or has no answer in time, may be saved.
+    /// A URL whose text is wrong may be "saved" here: the rule that has it is refused by the same check, which names the fault.
     pub async fn may_be_saved(&self, url: &str) -> bool {
         if check_webhook(url, &self.rules).is_err() {
             return true;
@@ -225,6 +250,8 @@ async fn excerpt(mut response: Response, left: Duration) -> Option<String> {
 }
 
 /// Why there was no answer, without details of addresses and networks.
+///
+/// A customer sees this text. It says "connection refused" of his own receiver, and nothing that maps the network of the server.
 fn describe(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     while let Some(inner) = cause {

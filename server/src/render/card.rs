@@ -1,4 +1,27 @@
 //! One card: its edge, its head, and the drawing that belongs to its kind.
+//!
+//! ```text
+//! kind                     drawn by
+//! number                   tiles::number           large value, change, sparkline
+//! text                     tiles::prose            without an edge, on the page itself
+//! line, area               timed::lines
+//! stacked_bar              timed::bars
+//! bar, with buckets        timed::bars
+//! bar, without             ranking::horizontal_bars
+//! bar_list donut funnel    ranking
+//! any other                table::in_card          a kind of a later version is a table
+//! ```
+//!
+//! Of a card of 6 columns and 4 rows, 572 × 224 px, the drawing has 536 × 154 px from (18, 52): padding
+//! of 18 px, a head of 20 px, and 14 px between.
+//!
+//! Instead of a drawing, a card may say:
+//!
+//! ```text
+//! rows without values, or zeros of a count   Nothing in this period / No events match.
+//! a query that failed                        This chart couldn’t load / the message of the query
+//! a number whose query failed                Couldn’t load.
+//! ```
 
 use super::{
     font::{self, Weight},
@@ -23,6 +46,11 @@ const PROSE_TITLE: Style = Style::new(15.0, Weight::SemiBold, Ink::PageText);
 
 /// Draws a card; whether its table has more than it shows. What a small card has no room for is cut at
 /// its edge.
+/// The clip path has an id of its own, so that the cards of one drawing do not share it:
+///
+/// ```text
+/// <clipPath id="i1"><rect x="0.0" y="0.0" width="278.0" height="164.0" rx="12"/></clipPath><g clip-path="url(#i1)">…</g>
+/// ```
 pub fn draw(svg: &mut Svg, area: Area, card: &Card) -> bool {
     let id = svg.new_id();
     let Area { x, y, w, h } = area;
@@ -34,7 +62,10 @@ pub fn draw(svg: &mut Svg, area: Area, card: &Card) -> bool {
     is_cut
 }
 
+/// As [`draw()`], without the clip path. Only tables return true: other kinds name the rest by a count, which
+/// no page repeats.
 fn draw_inside(svg: &mut Svg, area: Area, card: &Card) -> bool {
+    // Prose lies on the page: no edge, and the colours of the page instead of those of a card.
     if card.kind == "text" {
         let head = if card.title.is_empty() { 0.0 } else { 24.0 };
         let title = font::fit(&card.title, PROSE_TITLE.size, PROSE_TITLE.weight, area.w);
@@ -45,6 +76,7 @@ fn draw_inside(svg: &mut Svg, area: Area, card: &Card) -> bool {
     }
     edge(svg, area);
     let inner = Area { x: area.x + PADDING, w: area.w - 2.0 * PADDING, ..area };
+    // A number that failed has no room for a heading and a sentence.
     if card.kind == "number" {
         let title = font::fit(&card.title, NUMBER_TITLE.size, NUMBER_TITLE.weight, inner.w);
         svg.text(inner.x, area.y + 25.0, NUMBER_TITLE, &title);
@@ -59,6 +91,7 @@ fn draw_inside(svg: &mut Svg, area: Area, card: &Card) -> bool {
     let top = area.y + PADDING + 20.0 + 14.0;
     let body = Area { y: top, h: area.y + area.h - PADDING - top, ..inner };
     let answer = match &card.answer {
+        // A count of zero everywhere is an empty chart; an average of zero is a value and is drawn.
         Ok(answer) if is_empty(answer, card.metric()) => {
             state(svg, body, "Nothing in this period", "No events match.");
             return false;
@@ -79,11 +112,13 @@ fn draw_inside(svg: &mut Svg, area: Area, card: &Card) -> bool {
         "bar_list" => bar_list(svg, body, card, answer),
         "donut" => donut(svg, body, card, answer),
         "funnel" => funnel(svg, body, card, answer),
+        // Tables begin 6 px higher and may end 12 px lower than drawings: their rows have a padding of their own.
         _ => return in_card(svg, Area { y: body.y - 6.0, h: body.h + 18.0, ..body }, card, answer),
     }
     false
 }
 
+/// The stroke is centred half a pixel inside, where it is one sharp pixel wide.
 fn edge(svg: &mut Svg, area: Area) {
     let Area { x, y, w, h } = area;
     let (fill, stroke) = (svg.color(Ink::Card), svg.color(Ink::Border));
@@ -97,6 +132,8 @@ fn edge(svg: &mut Svg, area: Area) {
 }
 
 /// The title, what is said beside it, and how much of the groups is there when it is not all.
+/// `Requests by country  per hour  Top 50 of 120`: the option `subtitle`, then the count of groups. Funnels
+/// have no such count: their rows are steps. Beside a long title with at most 40 px left, nothing is written.
 fn head(svg: &mut Svg, area: Area, card: &Card) {
     let middle = area.y + 10.0;
     let title = font::fit(&card.title, TITLE.size, TITLE.weight, area.w);

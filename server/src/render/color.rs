@@ -1,13 +1,24 @@
-//! Colour arithmetic: contrast, lightness, mixing, and what can be told apart.
+//! Colour arithmetic: contrast, lightness, mixing, and which colours can be distinguished.
 //!
 //! The namesake of `web/shared/color.js` and `web/shared/palette.js`, held to them by
 //! `web/test/golden.json`.
+//!
+//! A host chooses colours of its own, and a dashboard must stay readable with any of them:
+//!
+//! ```text
+//! painted("rgb(0 0 0 / 50%)", white)           #808080    half of what lies below shows through
+//! contrast(#6b6e78, white)                     5.09       enough for text, which needs 4.5
+//! contrast(#d07f0e, white)                     3.12       enough for marks, which need 3, not for text
+//! readable_on(#ffff00, white, 4.5)             #797900    darker, of the same hue
+//! apart(#315ed9, #025278)                      13.5       distinguishable; below 12 it would be a guess
+//! ```
 
 /// Red, green and blue, 0 to 255 each.
 pub type Rgb = [u8; 3];
 
 /// Linear sRGB as seen with no deficiency and without red, green or blue cones, row by row.
 /// Source: Machado et al., 2009, severity 1.
+/// Three rows of three: the new red of the second one is `0.152286 r + 1.052583 g - 0.204868 b`.
 const VISIONS: [[f64; 9]; 4] = [
     [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
     [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
@@ -17,21 +28,27 @@ const VISIONS: [[f64; 9]; 4] = [
 /// Less than this between two series is a guess, not a reading.
 const APART_MIN: f64 = 12.0;
 /// Surfaces below this luminance are dark: white reads better on them than black.
+/// At 0.179, white and black have the same contrast: `1.05 / 0.229` and `0.229 / 0.05` are both about 4.6.
 const DARK_LUMINANCE: f64 = 0.179;
 /// A colour as text, at most.
+/// In bytes: `rgb(100% 100% 100% / 50%)` has 25.
 const CHARS_MAX: usize = 80;
 
+/// sRGB channel to linear light: 0 to 0.0, 255 to 1.0, and 128 to 0.216.
 fn to_linear(channel: u8) -> f64 {
     let c = f64::from(channel) / 255.0;
     if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
 }
 
+/// The inverse of [`to_linear`], clamped to 0 to 255.
 fn to_channel(c: f64) -> u8 {
     let v = if c <= 0.003_130_8 { c * 12.92 } else { 1.055 * c.max(0.0).powf(1.0 / 2.4) - 0.055 };
     (v.clamp(0.0, 1.0) * 255.0).round() as u8
 }
 
 /// Any CSS colour as it looks over a surface; nothing for what is none.
+/// `#0f766e` is `[15, 118, 110]` over anything; `transparent` is the colour below. `url(x)`, `var(--a)`, an empty
+/// text and texts of more than 80 bytes are `None`.
 pub fn painted(text: &str, under: Rgb) -> Option<Rgb> {
     if text.len() > CHARS_MAX {
         return None;
@@ -46,28 +63,33 @@ pub fn painted(text: &str, under: Rgb) -> Option<Rgb> {
 }
 
 /// `#rrggbb`.
+/// `[15, 118, 110]` is `#0f766e`.
 pub fn hex([r, g, b]: Rgb) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 /// Relative luminance, WCAG 2.
+/// White is 1, black is 0, and `#315ed9` is 0.137: green counts most, blue least.
 pub fn luminance(rgb: Rgb) -> f64 {
     let [r, g, b] = rgb.map(to_linear);
     0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
 /// Contrast ratio 1 to 21, WCAG 2.
+/// Black on white is 21, a colour on itself 1. The order does not matter.
 pub fn contrast(a: Rgb, b: Rgb) -> f64 {
     let (a, b) = (luminance(a), luminance(b));
     (a.max(b) + 0.05) / (a.min(b) + 0.05)
 }
 
 /// Whether a surface takes the dark palette.
+/// `#757575` is dark with 0.178, `#767676` is light with 0.181.
 pub fn is_dark(rgb: Rgb) -> bool {
     luminance(rgb) < DARK_LUMINANCE
 }
 
 /// sRGB to OKLab. Source: Björn Ottosson, "A perceptual color space for image processing", 2020.
+/// `[lightness, a, b]`: lightness from 0 to 1, `a` from green to red, `b` from blue to yellow.
 fn to_oklab(rgb: Rgb) -> [f64; 3] {
     let [r, g, b] = rgb.map(to_linear);
     let l = (0.412_221_470_8 * r + 0.536_332_536_3 * g + 0.051_445_992_9 * b).cbrt();
@@ -93,6 +115,7 @@ fn from_oklab([light, a, b]: [f64; 3]) -> Rgb {
 }
 
 /// So many parts of a hundred of one colour, the others of another, as CSS `color-mix(in oklab)`.
+/// `mix(text, 8.0, card)` is the colour of grid lines: a little of the text on the card.
 pub fn mix(one: Rgb, percent: f64, other: Rgb) -> Rgb {
     let (one, other) = (to_oklab(one), to_oklab(other));
     let part = percent / 100.0;
@@ -101,11 +124,14 @@ pub fn mix(one: Rgb, percent: f64, other: Rgb) -> Rgb {
 
 /// The colour nearest in lightness that reaches a contrast on a surface; black or white may be the best
 /// there is.
+/// Black on black with a ratio of 3 becomes `[91, 91, 91]`, with 4.5 `[119, 119, 119]`. On the red
+/// `#e11d48`, with which it has a contrast of 4.47, it turns to `[252, 252, 252]` for 4.5: dark surfaces take light text.
 pub fn readable_on(rgb: Rgb, surface: Rgb, ratio: f64) -> Rgb {
     if contrast(rgb, surface) >= ratio {
         return rgb;
     }
     let [from, a, b] = to_oklab(rgb);
+    // A hundredth of lightness at a time, away from the surface.
     let away = if is_dark(surface) { 0.01 } else { -0.01 };
     let mut best = rgb;
     let mut light = from + away;
@@ -122,6 +148,7 @@ pub fn readable_on(rgb: Rgb, surface: Rgb, ratio: f64) -> Rgb {
 }
 
 /// CIE L*a*b* under D65 of a colour as one kind of vision sees it.
+/// Differences are computed here: in sRGB, equal steps do not look equal.
 fn to_lab(rgb: Rgb, vision: &[f64; 9]) -> [f64; 3] {
     let c = rgb.map(to_linear);
     let [r, g, b] = [0, 3, 6].map(|at| {
@@ -137,6 +164,7 @@ fn to_lab(rgb: Rgb, vision: &[f64; 9]) -> [f64; 3] {
 }
 
 /// Colour difference CIEDE2000. Source: Sharma, Wu, Dalal, 2005.
+/// 0 for equal colours, 100 for black and white. The hue is an angle: 350° and 10° are 20° apart, not 340°.
 fn ciede2000([l1, a1, b1]: [f64; 3], [l2, a2, b2]: [f64; 3]) -> f64 {
     let pull = |c: f64| (c.powi(7) / (c.powi(7) + 25f64.powi(7))).sqrt();
     let g = 0.5 * (1.0 - pull(f64::midpoint(a1.hypot(b1), a2.hypot(b2))));
@@ -172,12 +200,16 @@ fn ciede2000([l1, a1, b1]: [f64; 3], [l2, a2, b2]: [f64; 3]) -> f64 {
 }
 
 /// How far apart two colours are for the eyes that see them closest.
+/// `apart(black, white)` is 100, `apart(black, #17181c)` 5.3. Red and green are 19.4 apart: the eyes
+/// without green cones see them closer than others do.
 pub fn apart(a: Rgb, b: Rgb) -> f64 {
     let seen = |vision| ciede2000(to_lab(a, vision), to_lab(b, vision));
     VISIONS.iter().map(seen).fold(f64::INFINITY, f64::min)
 }
 
 /// The colours behind a primary one: those that could be taken for it go to the end.
+/// Behind the teal `#0f766e`, `#b72d56`, `#025278` and `#4d7102` come last, each group in its order; so the first
+/// series of a chart are those that differ from the primary one.
 pub fn rotate(primary: Rgb, others: &[Rgb]) -> Vec<Rgb> {
     let (mut rotated, close): (Vec<Rgb>, Vec<Rgb>) =
         others.iter().partition(|color| apart(primary, **color) >= APART_MIN);

@@ -1,4 +1,15 @@
 //! The numbers of a sheet in words, for mails: `Requests`, `12.3K`, `+8.1% vs the previous 7 days`.
+//!
+//! ```text
+//! number widgets of the sheet                      figures
+//! count 12345, previous 11420, period 7d           Requests   12.3K   +8.1% vs the previous 7 days
+//! avg 4, previous 5, format {"unit": "s"}          Latency    4 s     −20% vs the previous 7 days
+//! count 5, previous 0                              Errors     5       none in the previous 7 days
+//! sum 5, previous 0                                Cost       5       0 in the previous 7 days
+//! count 1000, previous 1, period 1d                Signups    1,000   more than 999% up vs the previous day
+//! ```
+//!
+//! The texts of changes differ from those of the card, `New` and `>999%`, which have little room.
 
 use super::{
     format::{Direction, change, change_text, period, short},
@@ -17,18 +28,22 @@ const LARGE: f64 = 9.995;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figure {
     /// Title of its widget.
+    /// On one line: line breaks become spaces.
     pub title: String,
     /// The value as the widget shows it.
+    /// `12.3K`, or `—` where an average has no events.
     pub value: String,
     /// How it changed against the window before; absent where the widget does not compare.
     pub change: Option<String>,
 }
 
 /// The first widgets of kind `number` with their values.
+/// Widgets of other kinds, and numbers whose query failed, are skipped; the seventh number is not in the mail.
 pub fn figures(of: &Sheet) -> Vec<Figure> {
     of.cards.iter().filter_map(figure).take(FIGURES_MAX).collect()
 }
 
+/// `None` for other kinds and for failed queries.
 fn figure(card: &Card) -> Option<Figure> {
     let answer = card.answer.as_ref().ok().filter(|_| card.kind == "number")?;
     let row = answer.rows.first();
@@ -38,6 +53,7 @@ fn figure(card: &Card) -> Option<Figure> {
     let previous = row.and_then(|row| row.previous);
     let changed = previous.and_then(|previous| Some((previous, change(value, previous)?)));
     let change = changed.map(|(previous, (direction, ratio))| {
+        // `1d` is read as `1 day`, and `the previous day` needs no number.
         let before = answer.period.as_deref().map_or("the dates before".to_owned(), |name| {
             format!("the previous {}", period(name).trim_start_matches("1 "))
         });

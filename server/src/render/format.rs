@@ -3,6 +3,27 @@
 //! The same rules as in `web/shared/format.js`, held together by the answers in `web/test/golden.json`:
 //! `short` is for places with little room, `full` for tables, and an axis has one unit for all its
 //! labels.
+//!
+//! ```text
+//! spec                                   value       short       full
+//! {}                                     12345       12.3K       12,345
+//! {}                                     3.14159     3.14        3.14
+//! {}                                     999950      1M          999,950
+//! {"unit": "req"}                        1234.5      1,235 req   1,234.5 req
+//! {"decimals": 2}                        0.125       0.13        0.13
+//! {"style": "percent"}                   0.125       13%         12.5%
+//! {"style": "currency"}                  0.5         $0.50       $0.50
+//! {"style": "currency"}                  1234.5      $1,235      $1,235
+//! {"currency": "CHF", …}                 12345       CHF 12.3K   CHF 12,345
+//! {"style": "duration"}                  1234.5      1.23 s      1.23 s
+//! {"unit": "s"}                          99.95       1.67 min    1.67 min
+//! {"style": "bytes"}                     1234.5      1.23 KB     1.23 KB
+//! {}                                     −12.5       −12.5       −12.5
+//! any                                    none        —           —
+//! ```
+//!
+//! A space before a unit is a no-break space, and the minus is U+2212. What rounds to zero has no sign: −0.0004 as
+//! percent is `0%`.
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde::Deserialize;
@@ -17,19 +38,25 @@ pub const NOTHING: &str = "—";
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Spec {
+    /// `percent`, `currency`, `duration` or `bytes`; any other is a plain number.
     style: Option<String>,
+    /// `ms` and `s` make a duration of the number; other units are written behind a plain number, as `req`.
     unit: Option<String>,
+    /// ISO 4217 in any case, such as `eur`; `USD` without one.
     currency: Option<String>,
+    /// 0 to 100, cut to a whole number; any other is ignored.
     decimals: Option<f64>,
 }
 
 impl Spec {
     /// Reads `viz.format`; what cannot be read is plain.
+    /// A value of the wrong type, as in `{"style": 7}`, makes the whole format plain: `Spec::default()`.
     pub fn read(format: Option<&serde_json::Value>) -> Self {
         format.and_then(|format| Self::deserialize(format).ok()).unwrap_or_default()
     }
 
     /// Fractions as percent.
+    /// Of the axis of a chart whose stacks add up to 100 %.
     pub fn percent() -> Self {
         Self { style: Some("percent".to_owned()), ..Self::default() }
     }
@@ -40,6 +67,7 @@ impl Spec {
     }
 
     /// The same without the name of what is counted.
+    /// For the middle of a donut, where the unit has a line of its own: `12.3K` over `req`.
     pub fn without_unit(&self) -> Self {
         Self { unit: None, ..self.clone() }
     }
@@ -48,12 +76,14 @@ impl Spec {
         self.style.as_deref().unwrap_or_default()
     }
 
+    /// `{"decimals": 2.9}` is 2; −1 and 101 are `None`, so the number decides.
     fn decimals(&self) -> Option<usize> {
         let decimals = self.decimals.filter(|places| (0.0..=100.0).contains(places));
         decimals.map(|places| places as usize)
     }
 
     /// Unit steps, largest first; none for plain numbers.
+    /// In milliseconds for durations, in bytes for sizes: `[(3600000.0, "h"), (60000.0, "min"), …]`.
     fn steps(&self) -> Option<&'static [(f64, &'static str)]> {
         let is_time = self.style() == "duration" || matches!(self.unit(), Some("ms" | "s"));
         match self.style() {
@@ -63,8 +93,10 @@ impl Spec {
     }
 }
 
+// Hours are the largest unit: eleven and a half days are `278 h`.
 const DURATIONS: [(f64, &str); 4] =
     [(3_600_000.0, "h"), (60_000.0, "min"), (1_000.0, "s"), (1.0, "ms")];
+// Powers of 1,000: 1,024 bytes are `1.02 KB`.
 const SIZES: [(f64, &str); 5] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")];
 
 /// Symbols of currencies in English; others are named by their code.
@@ -89,6 +121,7 @@ const SYMBOLS: [(&str, &str); 17] = [
 ];
 
 /// Places that keep about three digits that count.
+/// 3.14159 has two places (`3.14`), 41.25 one (`41.3`), 0.0123 three (`0.012`), and 250.4 none; whole numbers have none.
 fn digits(value: f64) -> usize {
     match value.abs() {
         _ if value.fract() == 0.0 => 0,
@@ -100,17 +133,20 @@ fn digits(value: f64) -> usize {
     }
 }
 
+/// The largest step that the value reaches: 99 950 ms is in `min`. Below all of them it is the smallest, as `0.5 ms`.
 fn step_for(steps: &[(f64, &'static str)], value: f64) -> (f64, &'static str) {
     let reached = steps.iter().find(|(size, _)| value.abs() >= *size);
     reached.or(steps.last()).copied().unwrap_or((1.0, ""))
 }
 
 /// A written size with the sign of its value. What reads as nothing has none.
+/// `signed(-0.004, "0")` is `0`, `signed(-12.5, "12.5")` is `−12.5`.
 fn signed(value: f64, text: String) -> String {
     let is_nothing = !text.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
     if value < 0.0 && !is_nothing { format!("{MINUS}{text}") } else { text }
 }
 
+/// A number with so many decimal places, or with about three digits that count: 0.00012345 is `0.000123`.
 fn plain(value: f64, places: Option<usize>) -> String {
     let size = value.abs();
     let text = match places {
@@ -121,15 +157,18 @@ fn plain(value: f64, places: Option<usize>) -> String {
     signed(value, text)
 }
 
+/// `percent(0.0999, 1)` is `10%`: 9.99 rounded to one place.
 fn percent(value: f64, places: usize) -> String {
     signed(value, number::percent(value.abs(), places) + "%")
 }
 
+/// `$12`, but `CHF 12` with a no-break space: a code is a word, a symbol is not.
 fn money(symbol: &str, text: &str) -> String {
     let is_code = symbol.len() == 3 && symbol.bytes().all(|byte| byte.is_ascii_uppercase());
     if is_code { format!("{symbol}{NBSP}{text}") } else { format!("{symbol}{text}") }
 }
 
+/// The symbol, or the code in capitals, and the decimal places that the currency is written with: `("¥", 0)`.
 fn symbol_of(spec: &Spec) -> (String, usize) {
     let code = spec.currency.as_deref().filter(|code| !code.is_empty()).unwrap_or("USD");
     let code = code.to_ascii_uppercase();
@@ -142,6 +181,8 @@ fn symbol_of(spec: &Spec) -> (String, usize) {
     (known.map_or(code, |(_, symbol)| (*symbol).to_owned()), own)
 }
 
+/// The rules in their order: durations and sizes in their unit, then numbers too large to write out, then the styles.
+/// From 1e15 on a short number is `1E15`; a full one is written out up to 1e21.
 fn value(value: Option<f64>, spec: &Spec, short: bool) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else { return NOTHING.to_owned() };
     let size = value.abs();
@@ -153,9 +194,11 @@ fn value(value: Option<f64>, spec: &Spec, short: bool) -> String {
     if size >= if short { 1e15 } else { 1e21 } {
         return signed(value, scientific(size));
     }
+    // From 10,000 on, a short number has a letter: `9,999` and `10K`.
     let large = short && size >= 10_000.0;
     match spec.style() {
         "percent" => {
+            // Small parts need a place more: `1.2%` next to `13%`, and `1.23%` next to `12.5%` in full.
             let own = match (size < 0.1, short) {
                 (true, true) | (false, false) => 1,
                 (true, false) => 2,
@@ -165,6 +208,7 @@ fn value(value: Option<f64>, spec: &Spec, short: bool) -> String {
         }
         "currency" => {
             let (symbol, own) = symbol_of(spec);
+            // `$0.50` and `$999.50`, then `$1,235`, then `$12.3K`. Whole amounts have no places: `$5`.
             let usual = if size < 1_000.0 {
                 2
             } else if large {
@@ -188,6 +232,7 @@ fn value(value: Option<f64>, spec: &Spec, short: bool) -> String {
             } else if spec.decimals().is_some() || short || size < 0.001 {
                 plain(value, spec.decimals())
             } else {
+                // In full, two places are allowed even where three digits would need fewer: `12.35`, short `12.3`.
                 let places = if value.fract() == 0.0 { 0 } else { digits(value).max(2) };
                 plain(value, Some(places))
             };
@@ -197,27 +242,44 @@ fn value(value: Option<f64>, spec: &Spec, short: bool) -> String {
 }
 
 /// A value where there is little room.
+/// `short(Some(41250.0), &Spec::default())` is `41.3K`: in tiles, bars and lists.
 pub fn short(number: Option<f64>, spec: &Spec) -> String {
     value(number, spec, true)
 }
 
 /// A value in full.
+/// `full(Some(41250.0), &Spec::default())` is `41,250`: in tables, and in `Top 50 of 1,200`.
 pub fn full(number: Option<f64>, spec: &Spec) -> String {
     value(number, spec, false)
 }
 
 /// One unit for a whole axis, chosen by its largest value: what values are divided by, and how a tick
 /// reads that was divided.
+///
+/// ```text
+/// max       spec                    divisor   labels
+/// 97000     {}                      1000      0, 25K, 50K, 75K, 100K
+/// 9999      {}                      1         0, 2,500, 5,000, 7,500, 10,000
+/// 1000      {"style": "duration"}   1000      0, 0.25 s, 0.5 s, 0.75 s, 1 s
+/// 999       {"unit": "s"}           60        0, 5 min, 10 min, 15 min, 20 min
+/// 0.5       {"style": "percent"}    1         0%, 20%, 40%, 60%
+/// 1e15      {}                      1         0E0, 2.5E14, 5E14, …
+/// ```
 pub struct Axis {
     /// What values are divided by.
     pub divisor: f64,
     unit: AxisUnit,
 }
 
+/// How the ticks of an axis are written.
 enum AxisUnit {
+    /// From 1e15 on, `2.5E14`.
     Scientific,
+    /// With the name of a unit of time or size, `0.25 s`; zero has none.
     Step(&'static str),
+    /// Fractions as percent, `12.5%`.
     Percent,
+    /// With a currency's symbol before and a letter behind, `$25K`; zero has no letter.
     Plain { symbol: Option<String>, letter: &'static str },
 }
 
@@ -238,6 +300,7 @@ impl Axis {
         let symbol = (spec.style() == "currency").then(|| symbol_of(spec).0);
         let mut divisor = 1.0;
         if max >= 10_000.0 {
+            // 1 to 10 to 100 to 1,000, until both have the letter: 999,500 is already in millions, as its label `1M` is.
             while suffix(divisor) != suffix(max) {
                 divisor *= 10.0;
             }
@@ -247,6 +310,7 @@ impl Axis {
     }
 
     /// How a tick reads.
+    /// `label(0.25)` is `0.25 s` on an axis in seconds, and `label(-5.0)` is `−$5K` on one of thousands of dollars.
     pub fn label(&self, tick: f64) -> String {
         match &self.unit {
             AxisUnit::Scientific if tick == 0.0 => "0E0".to_owned(),
@@ -277,6 +341,13 @@ pub enum Direction {
 /// Direction of the change from one value to another, and its ratio to the size of the previous
 /// one: 0.5 for half as much again. No ratio for a change from zero; `None` where a value is
 /// missing.
+///
+/// ```text
+/// change(5, 4)         Up, 0.25          change(5, 0)      Up, no ratio
+/// change(4, 5)         Down, −0.2        change(0, 0)      Flat, 0
+/// change(-4, -8)       Up, 0.5           change(none, 1)   None
+/// change(100, 99.99)   Flat, 0.0001
+/// ```
 pub fn change(current: Option<f64>, previous: Option<f64>) -> Option<(Direction, Option<f64>)> {
     let (current, previous) = (current?, previous?);
     let towards = |way: f64| if way > 0.0 { Direction::Up } else { Direction::Down };
@@ -289,6 +360,7 @@ pub fn change(current: Option<f64>, previous: Option<f64>) -> Option<(Direction,
 }
 
 /// The words for a change: `33%`, `9.4%`, `>999%`, `New`.
+/// `—` where a value is missing, and `0%` for a flat one. The direction is drawn as an arrow and not written.
 pub fn change_text(current: Option<f64>, previous: Option<f64>) -> String {
     match change(current, previous) {
         None => NOTHING.to_owned(),
@@ -304,11 +376,13 @@ pub fn change_text(current: Option<f64>, previous: Option<f64>) -> String {
 }
 
 /// A part of a whole.
+/// 0.6 is `60%`, 0.014 is `1%`, and 0.001 is `<1%`, so that a small part does not look like none. 0 is `0%`.
 pub fn share(ratio: f64) -> String {
     if ratio > 0.0 && ratio < 0.005 { "<1%".to_owned() } else { percent(ratio, 0) }
 }
 
 /// A length of time: `30 days`.
+/// `1h` is `1 hour`; a name that ends in no letter of `h`, `d`, `w`, `m` comes back as it is.
 pub fn period(name: &str) -> String {
     let (count, letter) = name.split_at(name.len().saturating_sub(1));
     let unit = match letter {
@@ -348,15 +422,25 @@ impl Grain {
 
 const DAY_MS: i64 = 86_400_000;
 
+/// The instant as date and time of a zone; 1970 for an instant that no calendar has.
 fn zoned(ms: i64, zone: &TimeZone) -> Zoned {
     Timestamp::from_millisecond(ms).unwrap_or_default().to_zoned(zone.clone())
 }
 
 /// A bucket's start on an axis.
+///
+/// ```text
+/// grain    start                  not dated   dated
+/// hour     2026-01-01T00:00:00Z   12 AM       Jan 1
+/// day      2026-01-01T00:00:00Z   Jan 1       Jan 1
+/// month    2026-01-01T00:00:00Z   Jan 2026    Jan 2026    the year only in January
+/// month    2026-03-01T00:00:00Z   Mar         Mar
+/// ```
 pub fn bucket_short(ms: i64, grain: Grain, dated: bool, zone: &TimeZone) -> String {
     let at = zoned(ms, zone);
     match grain {
         Grain::Month => {
+            // A day later and in UTC, so that the first of January in any zone is in January.
             let is_january = zoned(ms + DAY_MS, &TimeZone::UTC).month() == 1;
             at.strftime(if is_january { "%b %Y" } else { "%b" }).to_string()
         }
@@ -366,6 +450,7 @@ pub fn bucket_short(ms: i64, grain: Grain, dated: bool, zone: &TimeZone) -> Stri
 }
 
 /// A bucket in full.
+/// `Thu, Jan 1, 12:00 AM` of an hour, `Thursday, Jan 1` of a day, `Week of Jan 1, 2026`, and `January 2026`.
 pub fn bucket_long(ms: i64, grain: Grain, zone: &TimeZone) -> String {
     let at = zoned(ms, zone);
     let pattern = match grain {
@@ -378,12 +463,15 @@ pub fn bucket_long(ms: i64, grain: Grain, zone: &TimeZone) -> String {
 }
 
 /// Whether an instant begins a day.
+/// 14:00 UTC does not, and 23:00 UTC does in Berlin in winter: the zone decides.
 pub fn starts_day(ms: i64, zone: &TimeZone) -> bool {
     let at = zoned(ms, zone);
     at.hour() == 0 && at.minute() == 0
 }
 
 /// When a bucket ends.
+/// Of the month from 2026-01-01, 31 days later. Days are 24 hours here, also where the clock changes: the end only
+/// decides whether a bucket is complete.
 pub fn bucket_end(ms: i64, grain: Grain) -> i64 {
     match grain {
         Grain::Hour => ms + DAY_MS / 24,
@@ -398,6 +486,7 @@ pub fn bucket_end(ms: i64, grain: Grain) -> i64 {
 }
 
 /// A name from the data as a label: `error_code` becomes `Error code`.
+/// `api-call` becomes `Api call`, `__x--y_` becomes `X y`, and an empty name stays empty.
 pub fn humanize(name: &str) -> String {
     let mut spaced = String::new();
     for char in name.chars() {

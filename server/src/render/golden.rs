@@ -1,4 +1,17 @@
 //! What the pages answer, answered here: see `web/test/golden.js`.
+//!
+//! The pages draw in the browser and the server draws reports, with two implementations of the same rules. One
+//! file of cases holds both to them:
+//!
+//! ```text
+//! {"in": [5, 4], "out": ["up", "25%"]}                       under "change"
+//! {"in": [0, 10, true], "out": [0, 5, 10]}                   under "ticks": min, max, whole
+//! {"in": "__x--y_", "out": "X y"}                            under "humanize"
+//! {"spec": {"style": "bytes"}, "values": [[1234.5, "1.23 KB", "1.23 KB"], …]}     short, full
+//! ```
+//!
+//! `node server/web/test/golden.js --update` writes the file from the JavaScript modules after a change of a rule;
+//! the tests here then fail until the server follows.
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
@@ -22,28 +35,34 @@ fn golden() -> Value {
 }
 
 /// Each case with its answer.
+/// An empty list fails: a group of cases that was renamed would otherwise test nothing.
 fn cases<'a>(golden: &'a Value, name: &str) -> Vec<(&'a Value, &'a Value)> {
     let cases = golden[name].as_array().unwrap();
     assert!(!cases.is_empty());
     cases.iter().map(|case| (&case["in"], &case["out"])).collect()
 }
 
+/// `[0, 2.5, 5]` as floats.
 fn numbers(list: &Value) -> Vec<f64> {
     list.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
 }
 
+/// `[1, null]` is `[Some(1.0), None]`.
 fn options(list: &Value) -> Vec<Option<f64>> {
     list.as_array().unwrap().iter().map(Value::as_f64).collect()
 }
 
+/// `[49, 94, 217]` as a colour.
 fn color(list: &Value) -> Rgb {
     [0, 1, 2].map(|at| u8::try_from(list[at].as_u64().unwrap()).unwrap())
 }
 
+/// The file has six decimal places.
 fn close(a: f64, b: &Value) -> bool {
     (a - b.as_f64().unwrap()).abs() < 2e-6
 }
 
+/// Every pair of 18 colours: contrast, what becomes of the first on the second, and how far apart they look.
 #[test]
 fn colors_are_told_apart_alike() {
     let golden = golden();
@@ -62,6 +81,7 @@ fn colors_are_told_apart_alike() {
     }
 }
 
+/// 17 formats with every value: `short` and `full` letter by letter, no-break spaces included.
 #[test]
 fn values_read_alike() {
     let golden = golden();
@@ -77,6 +97,7 @@ fn values_read_alike() {
     }
 }
 
+/// For every maximum: the divisor, and the labels of eleven ticks.
 #[test]
 fn axes_read_alike() {
     let golden = golden();
@@ -119,6 +140,7 @@ fn shares_changes_and_names_read_alike() {
     }
 }
 
+/// Six instants in four zones and four grains, among them a leap day and the day when clocks change in Berlin.
 #[test]
 fn buckets_read_alike() {
     for case in golden()["bucket"].as_array().unwrap() {
@@ -134,6 +156,7 @@ fn buckets_read_alike() {
     }
 }
 
+/// Among the cases: 1e308, a range narrower than the last digit, and no values at all.
 #[test]
 fn scales_are_alike() {
     let golden = golden();
@@ -158,6 +181,8 @@ fn scales_are_alike() {
     }
 }
 
+/// An answer as the API sends it, with `data` and `meta`, in the types that are drawn. A missing `group` and one
+/// that is `null` are different.
 fn answer_of(answer: &Value) -> Answer {
     let row = |row: &Value| Row {
         bucket: row["bucket"].as_str().and_then(instant::parse),
@@ -181,6 +206,7 @@ fn answer_of(answer: &Value) -> Answer {
     }
 }
 
+/// Thresholds, and the first colour: `{"color": 2}` begins the palette with the second.
 #[test]
 fn drawing_options_mean_the_same() {
     let golden = golden();
@@ -212,6 +238,7 @@ fn drawing_options_mean_the_same() {
     }
 }
 
+/// Buckets, series in their order, parts that are not whole, and both kinds of stack.
 #[test]
 fn answers_become_the_same_series() {
     let golden = golden();
@@ -252,6 +279,7 @@ fn answers_become_the_same_series() {
     }
 }
 
+/// With and without a total from the server, and with the order of the query.
 #[test]
 fn answers_become_the_same_ranking() {
     let golden = golden();

@@ -1,5 +1,17 @@
 //! Input of a drawing: a sheet of cards with their data, without access to the store or to
 //! requests.
+//!
+//! ```text
+//! Sheet   title "Usage", subtitle "Last 7 days  ·  northwind  ·  Made 2026-11-20 10:17 UTC"
+//!   Card  id "requests", kind "number", place (0, 0) 3×3, metric count
+//!         Ok   rows [Row { value: Some(1820.0), previous: Some(Some(1683.0)) }]
+//!   Card  id "over_time", kind "line", place (3, 0) 9×3, metric count, grain Day
+//!         Ok   rows [Row { bucket: Some(1794528000000), value: Some(412.0) }, …]
+//!   Card  id "by_model", kind "bar_list", metric sum of cost_usd, group_by model
+//!         Ok   rows [Row { group: Some(Some("gpt-4o")), value: Some(12.5) }, Row { group: Some(None), … }]
+//!   Card  id "slow", kind "line"
+//!         Err  "the query took too long"
+//! ```
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json};
@@ -72,22 +84,28 @@ pub struct Question {
 }
 
 /// One row of the data.
+/// Three shapes occur: one row alone (a number), rows by bucket with or without groups (charts over time),
+/// and rows by group (lists, donuts, funnels, tables). An axis that the data lacks is `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
     /// Start of the bucket, in milliseconds since 1970; absent in data without buckets.
     pub bucket: Option<i64>,
     /// The group; the outer `None` in data without groups, the inner one for events without the
     /// property.
+    /// `Some(None)` is drawn as `(none)`, and `Some(Some(""))` as `“”`.
     pub group: Option<Option<String>>,
     /// Value of the metric; absent where there is none, and in tables of several measures.
     pub value: Option<f64>,
     /// Value in the window before; the outer `None` when no comparison was requested.
+    /// `Some(None)`: a comparison was requested, and the window before has no value.
     pub previous: Option<Option<f64>>,
     /// Values of the measures, in their order; empty but in tables of several measures.
+    /// `[Some(1820.0), None]` for a row of two measures, the second without a value.
     pub values: Vec<Option<f64>>,
 }
 
 /// One measure of a table.
+/// One column of a table: `sum` of `cost_usd`, headed `Cost`, with `{"style": "currency"}`.
 #[derive(Debug, Clone)]
 pub struct Measure {
     /// Heading of the column.
@@ -101,11 +119,14 @@ pub struct Measure {
 }
 
 /// The data of a widget.
+/// The counts of groups differ where the server cut the list: of 120 countries, 50 come back. The head of the
+/// card says `Top 50 of 120`, and shares are computed only with a `total` of all of them.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// Rows in the server's order.
     pub rows: Vec<Row>,
     /// Length of the buckets.
+    /// `Day` where the data has no buckets.
     pub grain: Grain,
     /// Start of the window, in milliseconds since 1970.
     pub from: i64,
@@ -122,6 +143,7 @@ pub struct Answer {
     /// Measures of a table of several measures; empty for other data.
     pub measures: Vec<Measure>,
     /// Values of the sparkline of a number, by bucket; empty without one.
+    /// Fewer than two values are not drawn.
     pub spark: Vec<Option<f64>>,
     /// Time zone of the buckets.
     pub zone: TimeZone,
@@ -146,6 +168,7 @@ impl Default for Answer {
 }
 
 /// The first colour of a widget as an index into the palette: `viz.color`, 1 to 8, less one.
+/// `{"color": 8}` is 7. What is no integer of 1 to 8, such as 0, 9, 1.5 or `"2"`, is 0, the primary colour.
 pub fn first_color(viz: &Map<String, Json>) -> usize {
     let color = viz.get("color").and_then(Json::as_u64).unwrap_or(1);
     if (1..=SERIES_MAX as u64).contains(&color) { color as usize - 1 } else { 0 }
@@ -158,6 +181,7 @@ impl Card {
     }
 
     /// A drawing option that is a string; `None` for an empty one.
+    /// `option("subtitle")` of `{"subtitle": "per hour"}` is `per hour`; a number under the name is `None` as well.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.viz.get(name).and_then(Json::as_str).filter(|text| !text.is_empty())
     }

@@ -1,6 +1,20 @@
 //! Writing numbers down as browsers do in English: rounded half up, grouped by thousands.
 //!
 //! Source: ECMA-402, `Intl.NumberFormat`; checked against a browser engine's own answers.
+//!
+//! ```text
+//! fixed(1234.5, 0, 2)              1,234.5        at least no places, at most two
+//! fixed(1234.5, 2, 2)              1,234.50
+//! fixed(1.005, 0, 2)               1.01           its digits are rounded, not the float 1.00499999…
+//! percent(0.125, 1)                12.5           without the sign
+//! significant(0.00012345, 3, 0)    0.000123       three digits that count
+//! scientific(1.234e18)             1.23E18
+//! compact(12345.0, 0, 1)           12.3, K
+//! compact(999950.0, 0, 1)          1, M           and not 1,000 K
+//! ```
+//!
+//! Sizes are not negative here: the sign is added by the caller, which knows whether anything is left after
+//! rounding.
 
 /// Minus, as wide as a plus.
 pub const MINUS: char = '\u{2212}';
@@ -9,6 +23,13 @@ pub const NBSP: char = '\u{a0}';
 
 /// A size as decimal digits: the fewest that name the number, which is what is rounded then. `0.1` and not
 /// the sum of halves that stands for it.
+///
+/// ```text
+/// 1234.5     digits [1, 2, 3, 4, 5]   point 4
+/// 0.1        digits [1]               point 0
+/// 0.012      digits [1, 2]            point −1
+/// 0          digits []                point 0
+/// ```
 struct Decimal {
     digits: Vec<u8>,
     /// Digits before the point; less than none for what is smaller than a tenth.
@@ -16,6 +37,7 @@ struct Decimal {
 }
 
 impl Decimal {
+    /// `{:e}` writes the shortest digits that name the number: 1234.5 is `1.2345e3`.
     fn of(size: f64) -> Self {
         if size == 0.0 {
             return Self { digits: Vec::new(), point: 0 };
@@ -27,6 +49,7 @@ impl Decimal {
     }
 
     /// Times a power of ten.
+    /// `shifted(2)` makes percent of a fraction: only the point moves, so nothing is rounded.
     fn shifted(mut self, power: i32) -> Self {
         // Nothing has no power.
         self.point += if self.digits.is_empty() { 0 } else { power };
@@ -34,6 +57,8 @@ impl Decimal {
     }
 
     /// Keeps so many digits before which others are cut, half up.
+    /// 9995 cut to three digits is `[1]` with the point one further: 10,000. `cut(0)` of 0.7 is 1, and of 0.2 nothing;
+    /// a negative number of digits leaves nothing.
     fn cut(&mut self, kept: i32) {
         let Ok(kept) = usize::try_from(kept) else {
             *self = Self { digits: Vec::new(), point: 0 };
@@ -44,6 +69,7 @@ impl Decimal {
         if !rounds_up {
             return;
         }
+        // A nine that rounds up is dropped, and the digit before it rounds up.
         while let Some(last) = self.digits.pop() {
             if last < 9 {
                 self.digits.push(last + 1);
@@ -55,6 +81,7 @@ impl Decimal {
     }
 
     /// With at least and at most so many places, half up, grouped.
+    /// Zeros at the end are dropped down to `least` places: `1,234.50` with two, `1,234.5` with none.
     fn fixed(mut self, least: usize, most: usize) -> String {
         self.cut(self.point + most as i32);
         let digit = |at: i32| {
@@ -73,6 +100,7 @@ impl Decimal {
 }
 
 /// Puts a comma between thousands.
+/// `1234567` is `1,234,567`; `999` stays.
 fn grouped(whole: &str) -> String {
     let mut out = String::new();
     for (at, digit) in whole.chars().enumerate() {
@@ -95,6 +123,7 @@ pub fn percent(part: f64, most: usize) -> String {
 }
 
 /// A size with at most so many digits that count, grouped, after it was shifted by a power of ten.
+/// `significant(1234.5, 3, 0)` is `1,230`, and `significant(0.125, 3, 2)` is `12.5`, a fraction in percent.
 pub fn significant(size: f64, digits: i32, power: i32) -> String {
     let mut decimal = Decimal::of(size).shifted(power);
     decimal.cut(digits);
@@ -103,6 +132,7 @@ pub fn significant(size: f64, digits: i32, power: i32) -> String {
 }
 
 /// A size by its power of ten: `1.23E15`.
+/// Powers below zero have a long minus: 0.25 is `2.5E−1`.
 pub fn scientific(size: f64) -> String {
     let mut decimal = Decimal::of(size);
     decimal.cut(3);
@@ -111,10 +141,12 @@ pub fn scientific(size: f64) -> String {
     format!("{digits}E{}", power.to_string().replace('-', &MINUS.to_string()))
 }
 
+// Size of a unit, its power of ten, its letter.
 const COMPACT: [(f64, i32, &str); 5] =
     [(1e12, 12, "T"), (1e9, 9, "B"), (1e6, 6, "M"), (1e3, 3, "K"), (1.0, 0, "")];
 
 /// The letter behind a large number, as it is chosen without a wish for places.
+/// `K` for 12,345 and `M` for 999,500; none for 500.
 pub fn suffix(value: f64) -> &'static str {
     let size = value.abs();
     // What rounds to a thousand of a unit is one of the next.
@@ -125,6 +157,7 @@ pub fn suffix(value: f64) -> &'static str {
 
 /// A size in thousands, millions and so on, with at most and at least so many places: the number and
 /// its letter.
+/// `compact(12345.0, 0, 3)` is `("12.345", "K")`.
 pub fn compact(size: f64, least: usize, most: usize) -> (String, &'static str) {
     let at = COMPACT.iter().position(|&(unit, ..)| size >= unit).unwrap_or(COMPACT.len() - 1);
     let (_, power, letter) = COMPACT[at];

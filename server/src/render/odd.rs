@@ -1,4 +1,15 @@
 //! Odd data in every kind of card and size: drawn without a failure, and without a number that is none.
+//!
+//! ```text
+//! answers       none, 0, rising, negative, ±1e308, 5e-324, gaps      each with and without groups and buckets
+//! labels        empty, <script>, control characters, 300 letters, right to left, emoji, ]]>
+//! options       {"format": {"style": 7, "decimals": "many"}, "color": 99, "thresholds": [{"value": "no"}, 7]}
+//! kinds         all ten, and of_tomorrow, which is drawn as a table
+//! sizes         1×1, 3×3 and 12×6 on the grid
+//! ```
+//!
+//! Each drawing must parse as SVG, have no `NaN` or `inf` in it, no `<script`, and no mark that turns the direction
+//! of text.
 
 use serde_json::{Map, json};
 
@@ -25,6 +36,7 @@ const KINDS: [&str; 11] = [
 ];
 const DAY_MS: i64 = 86_400_000;
 
+/// A card whose title and options are as odd as its data.
 fn card(kind: &str, place: Place, answer: Answer) -> Card {
     let viz = json!({
         "sparkline": true, "text": "Line one\n\nline <two> ".repeat(20), "good_direction": "down", "fill": "yes",
@@ -46,6 +58,8 @@ fn card(kind: &str, place: Place, answer: Answer) -> Card {
     }
 }
 
+/// `count` rows of `value(0)`, `value(1)` and so on. With buckets and groups, eight rows share a bucket. The window
+/// begins 1 ms after the first bucket, so that bucket is not whole.
 fn rows(count: usize, grouped: bool, timed: bool, value: impl Fn(usize) -> Option<f64>) -> Answer {
     const LABELS: [&str; 6] = [
         "",
@@ -81,6 +95,7 @@ fn rows(count: usize, grouped: bool, timed: bool, value: impl Fn(usize) -> Optio
     }
 }
 
+/// 57 answers: one without rows, and seven courses of values in four shapes, of 1 and of 12 rows.
 fn odd_answers() -> Vec<Answer> {
     let mut out = vec![Answer::default()];
     type Value = fn(usize) -> Option<f64>;
@@ -101,6 +116,7 @@ fn odd_answers() -> Vec<Answer> {
     out
 }
 
+/// All answers of a kind and size are cards of one sheet, below each other: 33 drawings instead of 1,881.
 #[test]
 fn odd_data_is_drawn_in_every_kind_and_size() {
     let sizes = [(1, 1), (3, 3), (12, 6)];
@@ -131,6 +147,7 @@ fn odd_data_is_drawn_in_every_kind_and_size() {
     }
 }
 
+/// The colours of the theme are in the markup, and without a theme the usual primary colour is.
 #[test]
 fn a_theme_is_in_the_picture() {
     let theme = json!({"cardBackground": "#101820", "primaryColor": "#0f766e"});
@@ -155,6 +172,7 @@ fn a_theme_is_in_the_picture() {
     assert!(drawn.contains("#315ed9") && !drawn.contains("#101820"));
 }
 
+/// PNG and PDF of a sheet without cards, and a card far down the grid whose query failed.
 #[test]
 fn a_sheet_of_nothing_is_a_sheet() {
     let sheet = Sheet {
@@ -173,6 +191,7 @@ fn a_sheet_of_nothing_is_a_sheet() {
     assert!(height < 400.0, "rows without a card are closed up: {height}");
 }
 
+/// Twenty measures of `123,456,789.25`: the card leaves out columns and says so, and the parts have each measure once.
 #[test]
 fn a_wide_table_is_parted_and_no_number_is_cut() {
     let measure = |at: usize| Measure {

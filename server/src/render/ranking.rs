@@ -2,6 +2,24 @@
 //!
 //! The same drawing as in `web/charts/groups.js` and `funnel.js`: as many rows as fit, the rest named by
 //! a count.
+//!
+//! Of a card of 6 × 6 on the grid, a drawing has 536 × 274 px:
+//!
+//! ```text
+//! bar_list           10 groups   7 rows of 35 px, and below them "and 3 more"
+//! horizontal bars    10 groups   10 rows of 27 px
+//! donut              limit 20    6 parts and "Other", a ring of 200 px, and a list of rows of 30 px
+//! funnel             6 steps     5 rows of 45 px, and "and 1 more · Independent steps"
+//! ```
+//!
+//! ```text
+//! gpt-4o                          6   60%     ████████████████████████
+//! claude-sonnet                   2   20%     ████████
+//! Other                           2   20%     ████████                     grey
+//! ```
+//!
+//! Bars are relative to the largest shown, shares to the total of all groups. Averages and quantiles have no total:
+//! neither shares nor `Other`, and nothing in the middle of the ring.
 
 use std::f64::consts::TAU;
 
@@ -15,14 +33,20 @@ use super::{
     theme::Ink,
 };
 
+// Height of a row of the bar list, in pixels: a bar of 32 and a gap of 3.
 const LIST_ROW: f64 = 35.0;
+// Rows of horizontal bars share the height within these limits, in pixels.
 const BAR_ROW_MIN: f64 = 26.0;
 const BAR_ROW_MAX: f64 = 44.0;
+// Height of the line `and 3 more`, in pixels.
 const MORE: f64 = 24.0;
+// Parts of a donut besides `Other`, at most.
 const PARTS_MAX: usize = 6;
+// Height of an entry of the list beside the ring, in pixels.
 const LEGEND_ROW: f64 = 30.0;
 /// Wide cards put the list beside the ring, narrow ones below it.
 const SIDE_WIDTH_MIN: f64 = 400.0;
+// Room for a share such as `60%`, in pixels.
 const SHARE_WIDTH: f64 = 36.0;
 
 const NAME: Style = Style::new(13.0, Weight::Regular, Ink::Text);
@@ -30,6 +54,8 @@ const VALUE: Style = Style::new(13.0, Weight::SemiBold, Ink::Text).end();
 const SHARE: Style = Style::new(13.0, Weight::Regular, Ink::Muted).end();
 const NOTE: Style = Style::new(11.5, Weight::Regular, Ink::Muted);
 
+/// The groups of a list, with `Other` where values add up. `{"order": "none"}` leaves the order of the query; a
+/// widget without a limit shows as many as have room.
 fn items_of(card: &Card, answer: &Answer) -> Vec<Ranked> {
     let limit = card.query.limit.filter(|limit| *limit > 0).unwrap_or(1_000);
     let keeps_order = card.option("order") == Some("none");
@@ -39,6 +65,8 @@ fn items_of(card: &Card, answer: &Answer) -> Vec<Ranked> {
 }
 
 /// How many rows fit, and how many do not.
+/// `fit_rows(7, 274.0, 35.0)` is `(7, 0)`, and `fit_rows(8, 274.0, 35.0)` is `(7, 1)`: the line that counts the rest
+/// needs room as well. At least one row is drawn.
 fn fit_rows(count: usize, height: f64, row: f64) -> (usize, usize) {
     if count as f64 * row <= height + 4.0 {
         return (count, 0);
@@ -47,21 +75,25 @@ fn fit_rows(count: usize, height: f64, row: f64) -> (usize, usize) {
     (room.min(count), count - room.min(count))
 }
 
+/// `and 3 more` below the rows, and nothing where all are shown.
 fn note_more(svg: &mut Svg, area: Area, y: f64, more: usize) {
     if more > 0 {
         svg.text(area.x, y + 14.0, NOTE, &format!("and {more} more"));
     }
 }
 
+/// The length of a bar is relative to this; 0 where all values are zero.
 fn largest(items: &[Ranked]) -> f64 {
     items.iter().map(|item| item.value.abs()).fold(0.0, f64::max)
 }
 
+/// From 0.005 to 1, so that a small value has a visible bar. Negative values have the length of their size.
 fn part_of(item: &Ranked, largest: f64) -> f64 {
     if largest > 0.0 { (item.value.abs() / largest).max(0.005) } else { 0.0 }
 }
 
 /// Draws a list whose labels stand on their bars.
+/// The bar lies behind the text, pale; share and value are at the right, and the name has the rest.
 pub fn bar_list(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
     let items = items_of(card, answer);
     let (shown, more) = fit_rows(items.len(), area.h, LIST_ROW);
@@ -86,6 +118,7 @@ pub fn bar_list(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
 }
 
 /// Draws bars that lie beside their labels.
+/// The names take three tenths of the width, at least 72 px; the value is behind the end of its bar.
 pub fn horizontal_bars(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
     let items = items_of(card, answer);
     let row = (area.h / items.len().max(1) as f64).floor().clamp(BAR_ROW_MIN, BAR_ROW_MAX);
@@ -94,6 +127,7 @@ pub fn horizontal_bars(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) 
     let (most, spec) = (largest(shown), card.spec());
     let names = (area.w * 0.3).max(72.0);
     let track = (area.w - names - 12.0 - 60.0).max(20.0);
+    // A bar is 12 to 22 px thick, about half of its row.
     let thick = (row * 0.56).clamp(12.0, 22.0);
     for (at, item) in shown.iter().enumerate() {
         let middle = area.y + (at as f64 + 0.5) * row;
@@ -101,6 +135,7 @@ pub fn horizontal_bars(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) 
         svg.text(area.x, middle, Style { color: Ink::Text2, ..NAME }, &name);
         let (left, length) = (area.x + names + 12.0, (track * part_of(item, most)).max(2.0));
         let first = Ink::Series(card.first_color());
+        // All bars have the first colour: the names distinguish them.
         let color = if item.is_other { item.color } else { first };
         svg.rect((left, middle - thick / 2.0, length, thick), 3.0, color);
         let style = Style::new(12.5, Weight::Medium, Ink::Text);
@@ -110,6 +145,7 @@ pub fn horizontal_bars(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) 
 }
 
 /// Draws parts of a whole, as a ring and a list.
+/// In a narrow card the list is below the ring; a ring of less than 90 px is left out, and its room goes to the list.
 pub fn donut(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
     let limit = card.query.limit.filter(|limit| *limit > 0).unwrap_or(PARTS_MAX).min(PARTS_MAX);
     let (mut items, total) = ranked(answer, limit, card.metric(), false);
@@ -142,6 +178,8 @@ pub fn donut(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
     }
 }
 
+/// Parts go clockwise from the top. The total is in the middle, with the unit below: `12.3K` over `api call`.
+/// The unit needs a ring of 120 px.
 fn ring(
     svg: &mut Svg,
     (x, y): (f64, f64),
@@ -156,8 +194,10 @@ fn ring(
     }
     let (outer, inner) = (size / 2.0, size / 2.0 * 0.66);
     let sum: f64 = items.iter().map(|item| item.value.max(0.0)).sum();
+    // Without a total the shown groups are the whole ring.
     let known = total.filter(|total| *total != 0.0).or((sum != 0.0).then_some(sum));
     let whole = known.unwrap_or(1.0);
+    // A gap of 2 px at the outer edge between two parts; a single part is closed.
     let inset = if items.len() > 1 { 1.0 / (TAU * outer) } else { 0.0 };
     let mut turn = 0.0;
     for item in items {
@@ -170,6 +210,7 @@ fn ring(
     let Some(total) = total else { return };
     let spec = card.spec();
     let counted = card.query.event_name.as_deref().filter(|_| card.metric() == Some("count"));
+    // The name of what is counted: the label of the widget, else the unit of its format, else the event.
     let unit = card.option("value_label").map(str::to_owned);
     let unit = unit.or_else(|| spec.unit().map(str::to_owned));
     let unit =
@@ -184,6 +225,11 @@ fn ring(
 }
 
 /// A part of a ring between two turns, from 12 o'clock on.
+/// The first quarter of a ring of radius 100 about (100, 100), with a hole of radius 66:
+///
+/// ```text
+/// M100.00 0.00A100 100 0 0 1 200.00 100.00L166.00 100.00A66 66 0 0 0 100.00 34.00Z
+/// ```
 fn arc((x, y): (f64, f64), from: f64, to: f64, outer: f64, inner: f64) -> String {
     // A whole turn has no start and end to draw between.
     let end = to.min(from + 0.9999);
@@ -201,6 +247,8 @@ fn arc((x, y): (f64, f64), from: f64, to: f64, outer: f64, inner: f64) -> String
 }
 
 /// Draws how many get to each step.
+/// Steps count independently: of `signup` 100, `invite` 40, `pay` 60, the shares are `100%`, `40%` and `60%` of the
+/// first step. Bars are relative to the largest step, which need not be the first.
 pub fn funnel(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
     const ROW: f64 = 45.0;
     let values: Vec<f64> = answer.rows.iter().map(|row| row.value.unwrap_or(0.0)).collect();

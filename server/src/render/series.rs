@@ -2,6 +2,22 @@
 //!
 //! The same rules as in `web/charts/series.js`, held together by the cases in `web/test/golden.json`.
 //! Groups beyond the limit become "Other" only where values add up.
+//!
+//! ```text
+//! rows by day and group, count, limit 2            series
+//! 2026-11-10  a 1   b 2   (none) 3                 (none)   3  6    total 9    colour 1
+//! 2026-11-11  a 4   b 5   (none) 6                 b        2  5    total 7    colour 2
+//!                                                  Other    1  4    total 5    grey
+//!
+//! stack                                            (none)   0–3    0–6
+//!                                                  b        3–5    6–11
+//!                                                  Other    5–6    11–15
+//!
+//! rows by group, count, limit 2                    ranked
+//! b 2   a 6   (none) 1   "" 1                      a 6 (60%)   b 2 (20%)   Other 2 (20%)   total 10
+//! ```
+//!
+//! With `p95` instead of `count` there is no `Other` and no total: quantiles of groups do not add up.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,16 +31,19 @@ use super::{
 const GROUPS_DEFAULT: usize = 5;
 
 /// Whether values of a metric may be summed over groups and time.
+/// `count` and `sum`. A user may be in two groups, so `count_unique` is not.
 pub fn is_additive(metric: Option<&str>) -> bool {
     matches!(metric, Some("count" | "sum"))
 }
 
 /// Whether values of a metric are whole numbers.
+/// `count`, `count_unique`, and queries without a metric; not `sum`, `avg` or `p95`.
 pub fn is_whole(metric: Option<&str>) -> bool {
     metric.is_none_or(|metric| metric.starts_with("count"))
 }
 
 /// Label of a group.
+/// `None` is `(none)`: events without the property. An empty text is `“”`, so that it can be seen.
 pub fn group_label(group: Option<&str>) -> String {
     match group {
         None => "(none)".to_owned(),
@@ -34,6 +53,7 @@ pub fn group_label(group: Option<&str>) -> String {
 }
 
 /// Whether the data has nothing to draw: no values, or only zeros of a count or a sum.
+/// An average of 0 is a value and is drawn.
 pub fn is_empty(answer: &Answer, metric: Option<&str>) -> bool {
     let counts = is_additive(metric) || is_whole(metric);
     let says = |value: &Option<f64>| value.is_some_and(|value| !counts || value != 0.0);
@@ -44,6 +64,7 @@ pub fn is_empty(answer: &Answer, metric: Option<&str>) -> bool {
 }
 
 /// One line, or one layer of a stack.
+/// `Series { label: "b", color: Ink::Series(1), values: [Some(2.0), Some(5.0)], total: 7.0 }`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// Group that the series shows, or the title of the widget; `Other` for the remaining groups.
@@ -51,12 +72,16 @@ pub struct Series {
     /// Ink of the line or layer.
     pub color: Ink,
     /// Value of each bucket; absent where there is none.
+    /// As long as the buckets. Of counts and sums, a bucket without a row is 0.
     pub values: Vec<Option<f64>>,
     /// Sum of the values over all buckets.
+    /// The order of the series; of averages it has no other meaning.
     pub total: f64,
 }
 
 /// Rows with buckets as parallel series.
+/// Of values 5, none and 7 with 3, 4 and none before, in a window that ends at 10:00 of the last day: one series with
+/// the title of the widget, `previous: Some([Some(3.0), Some(4.0), None])`, and `partial_last: true`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timed {
     /// Starts of the buckets in milliseconds since 1970, in the order of the rows.
@@ -68,16 +93,20 @@ pub struct Timed {
     /// Length of a bucket.
     pub grain: Grain,
     /// Whether the window begins inside the first bucket.
+    /// False for a single bucket, which is only ever marked at its end.
     pub partial_first: bool,
     /// Whether the last bucket ends after the window.
+    /// At 10:00, the bucket of today has ten of its 24 hours: its value is lower than it will be.
     pub partial_last: bool,
 }
 
+/// Missing values count as nothing.
 fn sum(values: &[Option<f64>]) -> f64 {
     values.iter().flatten().sum()
 }
 
 /// Turns rows with buckets into parallel series.
+/// `limit` is the number of series besides `Other`: 5 without one, and 8 at most, as there are eight colours.
 pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<&str>) -> Timed {
     let mut buckets: Vec<i64> = Vec::new();
     let mut known = BTreeSet::new();
@@ -87,6 +116,7 @@ pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<
             buckets.push(bucket);
         }
     }
+    // Rows of a group may come in any order and lack buckets.
     let position: HashMap<i64, usize> = buckets.iter().copied().zip(0..).collect();
     let additive = is_additive(metric);
     type Group = Option<Option<String>>;
@@ -101,6 +131,7 @@ pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<
             groups[at].1[bucket] = row.value;
         }
     }
+    // With groups, rows are not one for each bucket, as the values of the window before are read below.
     let ungrouped = matches!(groups.as_slice(), [(None, _)]);
     let mut ranked: Vec<(Group, Vec<Option<f64>>, f64)> = groups
         .into_iter()
@@ -144,6 +175,7 @@ pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<
 }
 
 /// One group with its value.
+/// `Ranked { label: "a", color: Ink::Series(0), value: 6.0, share: Some(0.6), is_other: false }`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranked {
     /// Label of the group; `Other` for the remaining groups.
@@ -160,6 +192,12 @@ pub struct Ranked {
 
 /// Rows without buckets as ranked groups, and the total where it is known. The largest comes first,
 /// unless `keeps_order`; groups beyond `limit` become `Other` where values add up.
+///
+/// ```text
+/// a 6, b 2; 9 groups in all, total 20, limit 1, sum    a 6 (30%), Other 14 (70%)
+/// a 6, b 2; 9 groups in all, no total, count           a 6, b 2, no shares
+/// a 1, b 2.5, c none; limit 2, avg, in order           a 1, b 2.5
+/// ```
 pub fn ranked(
     answer: &Answer,
     limit: usize,
@@ -171,6 +209,7 @@ pub fn ranked(
     if !keeps_order {
         rows.sort_by(|a, b| b.1.total_cmp(&a.1));
     }
+    // Shares and the rest exist only where values of groups may be summed.
     let additive = is_additive(metric);
     let total = if additive { total_of(answer) } else { None };
     let share = |value: f64| total.filter(|total| *total != 0.0).map(|total| value / total);
@@ -188,6 +227,7 @@ pub fn ranked(
         .collect();
     if !left.is_empty() && additive {
         let shown: f64 = items.iter().map(|item| item.value).sum();
+        // Groups that the server left out belong to the rest as well: it is what the shown ones lack.
         let value = match total {
             Some(total) if is_cut(answer) => total - shown,
             _ => left.iter().map(|(_, value)| value).sum(),
@@ -199,6 +239,7 @@ pub fn ranked(
 }
 
 /// Shifts the colours of series by `first` places in the palette.
+/// A widget with `{"color": 3}` has its first series in the third colour, its second in the fourth. `Other` stays grey.
 pub fn paint<'a>(colors: impl Iterator<Item = &'a mut Ink>, first: usize) {
     for color in colors {
         if let Ink::Series(at) = color {
@@ -208,11 +249,13 @@ pub fn paint<'a>(colors: impl Iterator<Item = &'a mut Ink>, first: usize) {
 }
 
 /// Whether the server left out groups.
+/// True for 120 groups in the data of which 50 are among the rows.
 fn is_cut(answer: &Answer) -> bool {
     answer.groups_total > answer.groups_returned
 }
 
 /// The sum over all groups; `None` when the rows lack groups and the server gave no total.
+/// Of a 6 and b 2 with 9 groups in all, it is what the server sent, as 20, and never 8.
 pub fn total_of(answer: &Answer) -> Option<f64> {
     let known = || answer.rows.iter().filter_map(|row| row.value).sum();
     answer.total.or_else(|| (!is_cut(answer)).then(known))
@@ -220,7 +263,9 @@ pub fn total_of(answer: &Answer) -> Option<f64> {
 
 /// Stacks series: for each series and bucket, the lower and the upper end of its part. Positive
 /// values go up from zero, negative ones down. With `percent`, the sizes of a bucket add up to one.
+/// The first bucket of the example, in percent: 0–0.5, 0.5–0.833, 0.833–1. A bucket of zeros stays at 0.
 pub fn stack(series: &[Series], count: usize, percent: bool) -> Vec<Vec<(f64, f64)>> {
+    // By size: of 3 and −1, the parts are 0.75 up and 0.25 down.
     let whole: Vec<f64> = (0..count)
         .map(|at| {
             let of_bucket = series.iter().filter_map(|one| one.values[at]);
@@ -244,6 +289,7 @@ pub fn stack(series: &[Series], count: usize, percent: bool) -> Vec<Vec<(f64, f6
 }
 
 /// Runs of consecutive indexes with a value: a line is broken where a value is missing.
+/// `[1, 2, none, 3]` is `[[0, 1], [3]]`: a line, a gap, and a dot.
 pub fn runs(values: &[Option<f64>]) -> Vec<Vec<usize>> {
     let mut out: Vec<Vec<usize>> = Vec::new();
     for (at, _) in values.iter().enumerate().filter(|(_, value)| value.is_some()) {

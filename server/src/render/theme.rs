@@ -2,21 +2,36 @@
 //! dashboard applied as in `web/embed/theme.js`.
 //!
 //! A drawing names inks; the palette of its sheet says what colour they are.
+//!
+//! ```text
+//! theme of the dashboard                         screen                              paper
+//! {}                                             light: card #ffffff, text #17181c   page #ffffff, series 1 #315ed9
+//! {"mode": "dark"}                               dark: card #16171b, text #f0f0ee    as without it
+//! {"primaryColor": "#0f766e"}                    series 1 #0f766e                    series 1 #0f766e
+//! {"cardBackground": "#101820"}                  dark, since the card is             as without it
+//! {"textColor": "#222222", "cardBackground": "#101820"}      text lighter until its contrast is 4.5
+//! {"mutedColor": "no color"}                     as without it
+//! ```
+//!
+//! Paper ignores everything but the primary colour: a dark card would take much ink.
 
 use serde_json::{Map, Value};
 
 use super::color::{Rgb, contrast, hex, is_dark, mix, painted, readable_on, rotate};
 
 /// Roles of colours in a drawing.
+/// Marks and texts name an ink, never a colour: the same drawing code serves screens, paper, and themes of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
     /// Background of the whole drawing; white on paper.
+    /// `#f7f7f5` in the light mode, `#0e0f12` in the dark one.
     Page,
     /// Background of a card.
     Card,
     /// The edge of a card.
     Border,
     /// Edges that must be visible.
+    /// `#8a8d96` in the light mode: the dashed picture of a card without data.
     BorderStrong,
     /// Text on a card.
     Text,
@@ -35,16 +50,22 @@ pub enum Ink {
     /// A change for the worse.
     Bad,
     /// Lines of the grid.
+    /// 8 % of the text on the card.
     Grid,
     /// The line at zero.
+    /// 20 % of the text on the card.
     Axis,
     /// The track behind a bar.
+    /// 9 % of the text on the card.
     Fill,
     /// A bar behind text.
+    /// 14 % of the first colour on the card.
     Soft,
     /// The remaining groups of a chart, as `Other`.
+    /// 34 % of the text on the card.
     Other,
     /// A series, by its index; colours repeat after eight.
+    /// `Series(8)` has the colour of `Series(0)`.
     Series(usize),
 }
 
@@ -57,9 +78,11 @@ impl Ink {
 pub const SERIES_MAX: usize = 8;
 
 /// Least contrast on the card: WCAG 1.4.3 for text, 1.4.11 for marks.
+// `#6b6e78` on white has 5.09.
 const TEXT_LEAST: f64 = 4.5;
 const MARK_LEAST: f64 = 3.0;
 /// Text with more than this on the card may be weakened and still reads on fills.
+/// The usual text on white has 17.7, so secondary text is a mix of it.
 const STRONG: f64 = 9.0;
 
 /// The colour of each ink.
@@ -87,6 +110,7 @@ impl Default for Palette {
 }
 
 impl Palette {
+    /// The light colours of `tokens.css`; a test compares them.
     fn light() -> Self {
         Self {
             page: [0xf7, 0xf7, 0xf5],
@@ -114,6 +138,7 @@ impl Palette {
         }
     }
 
+    /// The dark colours of `tokens.css`; secondary text is mixed, as there.
     fn dark() -> Self {
         let (text, card) = ([0xf0, 0xf0, 0xee], [0x16, 0x17, 0x1b]);
         Self {
@@ -144,6 +169,8 @@ impl Palette {
 
     /// The palette of a screen: the theme as the embed shows it. Colours with too little contrast
     /// are moved until they are readable; values that are not colours are ignored.
+    /// A half transparent `cardBackground` is mixed with the `backgroundColor`, and that one, or either alone, with the card
+    /// colour of the mode. Without a `mode`, the card decides: dark below a luminance of 0.179.
     pub fn screen(theme: &Map<String, Value>) -> Self {
         let text = |key: &str| theme.get(key).and_then(Value::as_str);
         let mode = text("mode").filter(|mode| ["light", "dark"].contains(mode));
@@ -158,6 +185,7 @@ impl Palette {
             None => card.is_some_and(is_dark),
         };
         let mut of = of_mode(dark);
+        // The series of our own surfaces need no change: they have the contrast already.
         let is_ours = page.is_none() && card.is_none();
         of.page = page.unwrap_or(of.page);
         of.card = card.unwrap_or(of.card);
@@ -184,6 +212,7 @@ impl Palette {
 
     /// The palette of paper: ink on white as the embed prints it, led by the theme's primary
     /// colour.
+    /// With `#0f766e`: page and cards `#ffffff`, text `#17181c`, series `#0f766e`, `#d07f0e`, and so on.
     pub fn paper(theme: &Map<String, Value>) -> Self {
         let mut of = Self { page: [0xff; 3], ..Self::light() };
         let primary = theme.get("primaryColor").and_then(Value::as_str);
@@ -194,6 +223,7 @@ impl Palette {
     }
 
     /// Makes a colour the first of the series; similar ones go to the end.
+    /// Each of the others is moved as well until it has a contrast of 3 on the card.
     fn lead(&mut self, primary: Rgb) {
         let rotated = rotate(primary, &self.series[1..]);
         self.series[0] = primary;
@@ -203,6 +233,7 @@ impl Palette {
     }
 
     /// The colour of an ink.
+    /// `color(Ink::Card)` is `[255, 255, 255]` in the light mode.
     pub fn color(&self, ink: Ink) -> Rgb {
         let weak = |percent: f64| mix(self.text, percent, self.card);
         match ink {
@@ -228,6 +259,7 @@ impl Palette {
     }
 
     /// The colour of an ink as `#rrggbb`.
+    /// `hex(Ink::PRIMARY)` is `#315ed9` without a theme.
     pub fn hex(&self, ink: Ink) -> String {
         hex(self.color(ink))
     }
@@ -240,6 +272,7 @@ pub const ROW: f64 = 44.0;
 /// Distance between two cards, in pixels.
 pub const GAP: f64 = 16.0;
 /// Width of twelve columns with their gaps, in pixels.
+/// 1,160.
 pub const WIDTH: f64 = 12.0 * COLUMN + 11.0 * GAP;
 /// Margin around the page of a picture, in pixels.
 pub const MARGIN: f64 = 20.0;

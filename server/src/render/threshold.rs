@@ -1,6 +1,18 @@
 //! Lines across a chart over time where a value begins to matter: `viz.thresholds`.
 //!
 //! The same lines as in `web/charts/threshold.js`: dashed, and named by their label or value.
+//!
+//! ```text
+//! viz.thresholds
+//! {"value": 500, "label": "Budget", "tone": "bad"}    a red line at 500, named Budget
+//! {"value": -1.5, "tone": "odd"}                      a grey line at −1.5, named −1.5
+//! {"value": "7"}   {"label": "none"}                  skipped: no number
+//! the fourth that can be drawn                        not drawn
+//! {"value": 1} instead of a list                      nothing
+//! ```
+//!
+//! The axis reaches as far as the thresholds: callers add their values to those of the series. Charts in percent of
+//! a stack have none.
 
 use serde_json::{Map, Value};
 
@@ -13,6 +25,7 @@ use super::{
 };
 
 /// More lines than this hide what they are drawn over.
+/// Entries that are skipped do not count.
 const THRESHOLDS_MAX: usize = 3;
 const LABEL: Style = Style::new(11.5, Weight::Medium, Ink::Text2).end();
 
@@ -22,12 +35,15 @@ pub struct Threshold {
     /// Where it lies.
     pub value: f64,
     /// Its name; empty without one.
+    /// At the right end of the line; without one, its value is written there, as `$500`.
     pub label: String,
     /// The colour of its `tone`; grey without one.
+    /// `good`, `warn` and `bad`; any other tone is grey as well.
     pub ink: Ink,
 }
 
 /// What can be drawn of the thresholds in drawing options.
+/// In the order of the list; a threshold needs only its `value`.
 pub fn thresholds_of(viz: &Map<String, Value>) -> Vec<Threshold> {
     let all = viz.get("thresholds").and_then(Value::as_array);
     let read = |one: &Value| {
@@ -44,6 +60,7 @@ pub fn thresholds_of(viz: &Map<String, Value>) -> Vec<Threshold> {
 }
 
 /// Draws them over a chart.
+/// Dashes of 6 px with gaps of 4 px, from edge to edge of the plot.
 pub fn draw(svg: &mut Svg, thresholds: &[Threshold], g: &Geometry, spec: &Spec) {
     for Threshold { value, label, ink } in thresholds {
         let y = g.y(*value);

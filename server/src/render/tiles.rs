@@ -1,4 +1,15 @@
 //! Cards that are mostly text: the number, prose, and what is said instead of a drawing.
+//!
+//! ```text
+//! a number of 3 × 3, 278 × 164 px            prose                    state
+//! Requests                                   Notes                        (dashed chart)
+//! 12.3K                                      As many lines        Nothing in this period
+//! ▲ 8.1%  vs previous 7 days                 of 20 px as fit        No events match.
+//! ▁▂▃▅▆▇  60 px down to the edge
+//! ```
+//!
+//! The colour of a change says whether it is good, its arrow where it went: errors with `{"good_direction": "down"}`
+//! that rise have a red arrow up.
 
 use super::{
     font::{self, Weight},
@@ -13,10 +24,13 @@ use super::{
 
 const SMALL: Style = Style::new(12.5, Weight::Regular, Ink::Muted);
 /// Less height than this shows no course, only noise.
+/// A tile of two rows is 104 px high: below the change, nothing is left for it.
 const SPARK_HEIGHT_MIN: f64 = 22.0;
 
 /// Draws a number with its change and its course. `edge` is what lies between the area and the edge of
 /// its card, which the course fills.
+/// A count or a sum without events is 0. An average is `—`, with `No events in this period` below. The sparkline is as
+/// high as what is left, and at least 22 px or not there.
 pub fn number(svg: &mut Svg, area: Area, card: &Card, answer: &Answer, edge: f64) {
     let (metric, spec) = (card.metric(), card.spec());
     let row = answer.rows.first();
@@ -33,6 +47,7 @@ pub fn number(svg: &mut Svg, area: Area, card: &Card, answer: &Answer, edge: f64
         (Some(_), Some(previous)) => delta(svg, (area.x, y, area.w), card, answer, value, previous),
         (Some(_), None) => {}
     }
+    // A value that is not compared has no line below it, which leaves the sparkline 23 px more.
     let has_delta = value.is_none() || previous.is_some();
     let top = area.y + 36.0 + if has_delta { 23.0 } else { 0.0 } + 8.0;
     let room = Area { x: area.x - edge, y: top, w: area.w + 2.0 * edge, h: area.y + area.h - top };
@@ -41,6 +56,8 @@ pub fn number(svg: &mut Svg, area: Area, card: &Card, answer: &Answer, edge: f64
     }
 }
 
+/// `▲ 8.1%  vs previous 7 days`; the words at the end are left out where they have no room. Nothing where one of the
+/// values is missing.
 fn delta(
     svg: &mut Svg,
     (x, y, w): (f64, f64, f64),
@@ -50,6 +67,7 @@ fn delta(
     previous: Option<f64>,
 ) {
     let Some((direction, _)) = change(value, previous) else { return };
+    // `up` without one, `down`, or `neutral`, which has no colour.
     let good = card.option("good_direction").unwrap_or("up");
     let is_good = match direction {
         Direction::Up => Some(good == "up"),
@@ -62,6 +80,7 @@ fn delta(
         None => Ink::Text2,
     };
     let mut left = x;
+    // Base of the triangle, counted from 3 px above the middle of the line, and from there to its tip; up is negative.
     let arrow = match direction {
         Direction::Up => Some((6.0, -6.0)),
         Direction::Down => Some((0.0, 6.0)),
@@ -76,6 +95,7 @@ fn delta(
     let style = Style::new(12.5, Weight::SemiBold, color);
     svg.text(left, y, style, &text);
     left += font::width(&text, style.size, style.weight) + 6.0;
+    // `1d` is `1 day`, and `vs previous day` needs no number.
     let versus = match &answer.period {
         Some(name) => format!("vs previous {}", period(name).trim_start_matches("1 ")),
         None => "vs the dates before".to_owned(),
@@ -85,6 +105,8 @@ fn delta(
     }
 }
 
+/// A line through the values and a fade below it, from the smallest to the largest value. Equal values are a line
+/// in the middle; a gap in the values is one in the line.
 fn spark(svg: &mut Svg, area: Area, values: &[Option<f64>], color: Ink) {
     let (min, max) = domain(values.iter().copied(), true);
     let flat = area.h / 2.0;
@@ -106,6 +128,7 @@ fn spark(svg: &mut Svg, area: Area, values: &[Option<f64>], color: Ink) {
 }
 
 /// Draws prose, as many lines as fit.
+/// The option `text`, in lines of 20 px; the last ends in dots where there is more.
 pub fn prose(svg: &mut Svg, area: Area, card: &Card) {
     let style = Style::new(14.0, Weight::Regular, Ink::PageText);
     let room = (area.h / 20.0).floor().max(1.0) as usize;
@@ -117,6 +140,12 @@ pub fn prose(svg: &mut Svg, area: Area, card: &Card) {
 }
 
 /// Says in the middle of a card why there is no drawing.
+/// A dashed chart above the heading, where the area is at least 110 px high, and up to three lines below it:
+///
+/// ```text
+/// Nothing in this period       No events match.
+/// This chart couldn’t load     the query took too long
+/// ```
 pub fn state(svg: &mut Svg, area: Area, heading: &str, sentence: &str) {
     let middle = (area.x + area.w / 2.0, area.y + area.h / 2.0);
     if area.h >= 110.0 {

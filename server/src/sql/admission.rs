@@ -2,6 +2,15 @@
 //!
 //! No organisation keeps the others out: its second statement runs only while a slot stays free for them, and the bytes of its
 //! unread answers are limited.
+//!
+//! ```text
+//! 4 slots     a 1st   a 2nd   a 3rd          b 1st   b 2nd             c 1st   d 1st
+//!             runs    runs    429            runs    503               runs    503, or the slot that becomes free in time
+//!                             2 of a run             one stays free            none is free
+//!
+//! unread answers of a: 17 MiB, 17 MiB; one byte more     429 "earlier answers have not been read yet; read them, then retry"
+//! 64 MiB of all; one byte more of c                      503 "the server is busy; retry soon"
+//! ```
 
 use std::{
     collections::HashMap,
@@ -19,9 +28,9 @@ use crate::{
     error::{ApiError, Code, Result},
 };
 
-/// Statements of an organisation at once.
+/// Statements of an organisation at once; the second one runs only while a slot stays free for others.
 const OF_ORG: usize = 2;
-/// Bytes of answers that wait to be read, in all and of one organisation.
+/// Bytes of answers that wait to be read, in all and of one organisation. An answer has 16 MiB at most, and a head: two of one fit.
 const ANSWERS_BYTES: usize = 64 << 20;
 const ANSWERS_BYTES_OF_ORG: usize = 34 << 20;
 
@@ -49,6 +58,8 @@ struct Usage {
 }
 
 /// What a statement or an answer of an organisation has in use, until it is dropped.
+///
+/// A running statement has one with `statements` 1, an unread answer one with its `bytes`; both count against the same organisation.
 pub struct StatementPermit {
     admission: Arc<StatementAdmission>,
     org: String,
@@ -104,6 +115,8 @@ impl StatementAdmission {
     }
 
     /// Waits until there is room. The error says whether the organisation itself has too much.
+    ///
+    /// Those who wait are all woken by a release, and the first that fits goes on: there is no queue, since deadlines are short.
     async fn take(
         self: &Arc<Self>,
         org: &str,
@@ -134,6 +147,7 @@ impl StatementAdmission {
 }
 
 impl Usages {
+    /// Adds to what is in use if there is room. `Err(true)` where the organisation itself has too much, `Err(false)` where all have.
     fn add(&mut self, org: &str, usage: Usage, at_once: usize) -> std::result::Result<(), bool> {
         let own = self.of_org.get(org).copied().unwrap_or_default();
         let has_own_room = own.statements + usage.statements <= OF_ORG
@@ -152,6 +166,7 @@ impl Usages {
         Ok(())
     }
 
+    /// Subtracts what was added; an organisation that has nothing in use is forgotten.
     fn give_back(&mut self, org: &str, usage: Usage) {
         self.all = self.all.minus(usage);
         if let Some(own) = self.of_org.get_mut(org) {

@@ -2,6 +2,16 @@
 //!
 //! One that sorts ten million rows takes a gigabyte while others need some megabytes each. A grant comes back when the
 //! statement has ended, however it did. No organisation gets all: its statements have three quarters of the pool together.
+//!
+//! ```text
+//! a pool of 100                          free    granted to
+//! a grows by 40, by 30                   30      a 70
+//! a second statement of a by 6           30      none: 76 is more than three quarters    503 and not 400: it was short
+//! b by 31                                30      none: more than is free                 short, too
+//! b by 30                                0       b 30
+//! the first statement of a ends          70
+//! any statement by 76                            none: nobody may have so much           400: it is not short
+//! ```
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -27,12 +37,16 @@ impl MemoryPool {
     }
 
     /// The most that statements of one organisation have at a time.
+    ///
+    /// It is also the most that a worker can be granted, by which the template bounds its address space.
     pub fn max_of_org(&self) -> u64 {
         self.max_of_org
     }
 }
 
 /// What a statement has got. Dropped, it is free again.
+///
+/// Grows while the statement runs, by what its worker asks for; it never shrinks.
 pub struct MemoryGrant {
     of: Arc<MemoryPool>,
     org: String,
@@ -50,12 +64,15 @@ impl MemoryGrant {
     }
 
     /// All of these bytes or none, which the number of them that it has got says.
+    ///
+    /// `bytes` on success, 0 otherwise: this is the number that the worker is sent.
     pub fn grow(&mut self, bytes: u64) -> u64 {
         let mut state = self.of.state.lock();
         let of_org = state.of_org.get(&self.org).copied().unwrap_or_default();
         let sum = of_org.saturating_add(bytes);
         if bytes > state.free || sum > self.of.max_of_org {
             self.refused = Some((bytes, self.was_short));
+            // Alone, the statement would have got it: others are the reason.
             self.was_short |= self.bytes.saturating_add(bytes) <= self.of.max_of_org;
             return 0;
         }
@@ -72,6 +89,8 @@ impl MemoryGrant {
     }
 
     /// Whether it was refused memory that it would have got alone.
+    ///
+    /// A refusal for want of memory is 503 then, and 400 `query_too_large` otherwise.
     pub fn was_short(&self) -> bool {
         self.was_short
     }

@@ -4,6 +4,12 @@
 //! server that has something to do wait until its next tick, up to 4 ms, when workers keep all processors busy: that is
 //! several times what a quick answer takes. A thread on each processor that sleeps and wakes has it look more often. It
 //! costs some microseconds a millisecond, and nothing while no worker computes.
+//!
+//! ```text
+//! a worker starts       holders 1    a thread on each processor sleeps 1 ms, wakes, sleeps, …
+//! another starts        holders 2    the same threads
+//! both have ended       holders 0    50 ms more, then they wait for the next worker
+//! ```
 
 use std::{
     sync::Arc,
@@ -15,11 +21,12 @@ use parking_lot::{Condvar, Mutex};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tracing::warn;
 
-/// Time between two looks.
+/// Time for which each thread sleeps between two wake-ups.
 const BEAT: Duration = Duration::from_millis(1);
 /// A worker that has been started gets ready without anybody waiting for it, and one that has ended is taken down.
 const LINGER: Duration = Duration::from_millis(50);
 /// Where there are more processors, the workers do not keep all of them busy.
+/// Statements compute on two threads each, and five run at once at most.
 const PROCESSORS_MAX: usize = 10;
 
 /// The threads, which are started when they are needed first and end with this.
@@ -29,6 +36,8 @@ pub struct PreemptionTicker {
 }
 
 /// As long as somebody holds it, the threads wake up.
+///
+/// Held by a worker that computes, and while workers are started.
 pub struct TickerGuard {
     shared: Arc<Shared>,
 }
@@ -44,20 +53,21 @@ struct State {
     has_threads: bool,
     is_over: bool,
     holders: usize,
-    /// After the last holder.
+    /// End of the time after the last holder, for which the threads go on.
     until: Option<Instant>,
-    /// How often a thread woke up.
+    /// Wake-ups of all threads so far; tests read it.
     ticks: u64,
 }
 
 impl State {
+    /// Whether the threads are to wake up at `now`.
     fn ticks(&self, now: Instant) -> bool {
         self.holders > 0 || self.until.is_some_and(|until| now < until)
     }
 }
 
 impl PreemptionTicker {
-    /// From now on, until it is dropped and a little longer.
+    /// Wakes the threads from now on, until the guard is dropped and 50 ms longer. The first call starts them.
     pub fn start(&self) -> TickerGuard {
         let mut state = self.shared.state.lock();
         state.holders += 1;
@@ -108,6 +118,7 @@ fn start(shared: &Arc<Shared>) {
 }
 
 impl Shared {
+    /// The loop of one thread: waits while nobody holds a guard, else sleeps a millisecond at a time.
     fn run(&self) {
         loop {
             {

@@ -3,6 +3,13 @@
 //! A process inherits the nice value of the thread that starts it, so it has the lower priority from its first instruction on: the
 //! template, which loads the program, then each worker. The thread never exits: unmapping its stack takes locks of the
 //! whole process, and a thread of low priority could be preempted while it holds them.
+//!
+//! ```text
+//! start()      Asked → the thread: fork the template         a Worker, which prepares itself
+//!              the template has ended                        WARN …; another one is started, and forked
+//!              the program cannot be started                 an error, for the statement or the log
+//!              nobody waits for the answer any more          nothing is forked
+//! ```
 
 use std::{
     io,
@@ -41,6 +48,8 @@ struct Asked {
 
 impl WorkerSpawner {
     /// Of workers with these settings.
+    ///
+    /// `program` is this very binary, which is a template as `inlay sql-worker`. Nothing is started yet.
     pub fn new(program: PathBuf, settings: TemplateSettings) -> Self {
         Self { program, settings, asked: Mutex::default() }
     }
@@ -64,6 +73,7 @@ impl WorkerSpawner {
         started
     }
 
+    /// Starts the thread that serves requests. `None` where there is no thread to be had.
     fn thread(&self) -> Option<Sender<Asked>> {
         let (sender, asked) = channel();
         let (program, settings) = (self.program.clone(), self.settings);
@@ -90,7 +100,7 @@ fn serve(asked: &Receiver<Asked>, mut start: impl FnMut() -> io::Result<Worker>)
     }
 }
 
-/// Pipes to a new copy of the template, which is started when there is none, or not any more.
+/// Pipes to a new worker, forked from the template; that is started first where there is none, or it does not answer any more.
 fn copy(
     template: &mut Option<Template>,
     start: &impl Fn() -> io::Result<Template>,

@@ -11,6 +11,17 @@
 //!
 //! A snapshot whose segments were merged away while it was handed over, or a worker that ended while it waited, costs
 //! another attempt and no error.
+//!
+//! Answers that are refused, as `POST /v1/query/adhoc` shows them:
+//!
+//! ```text
+//! 400 invalid_sql        "error": "…; <hint>", "line": 1, "column": 8, "hint": "…"      Reason::Invalid
+//! 400 query_too_large    it takes more memory than there is for it alone                 Reason::TooLarge
+//! 400 query_timeout      "the statement took too long"                                   Reason::TooSlow
+//! 503 overloaded         "other statements have the memory that it needs"                Reason::Busy
+//! 500 internal           the cause is in the log                                         Reason::Broken
+//! 503 overloaded         "statements cannot be run right now; retry soon"                four attempts without a worker that took it
+//! ```
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -67,6 +78,8 @@ pub struct RunningStatement {
 }
 
 /// Makes workers ready for the next statement, however the last one ended.
+///
+/// When it is dropped, the pool is refilled; after an answer a worker also opens the segments of this namespace for the next statement.
 struct FollowUp {
     runner: StatementRunner,
     namespace: Namespace,
@@ -104,6 +117,8 @@ impl StatementRunner {
     }
 
     /// Limits on statements that run.
+    ///
+    /// For `GET /metrics`.
     pub fn admission(&self) -> &StatementAdmission {
         self.workers.admission()
     }
@@ -111,6 +126,8 @@ impl StatementRunner {
     /// Begins to answer a statement over the caller's events.
     ///
     /// Errors: 400 when it is refused or takes too much; 429 and 503 when too many run.
+    ///
+    /// The statement counts as a query of the environment once it has its permit.
     pub async fn begin(
         &self,
         caller: &Caller,
@@ -153,6 +170,7 @@ impl StatementRunner {
             }
             match first {
                 Frame::Columns(columns) => {
+                    // Who was answered is likely to ask again; a refused statement says nothing about the next.
                     follow_up.is_answered = true;
                     return Ok(RunningStatement { columns, started, results, permit, follow_up });
                 }
@@ -206,6 +224,8 @@ impl RunningStatement {
     /// The next rows, or their end.
     ///
     /// Errors: why further rows are missing.
+    ///
+    /// Rows come as the client asked for them: JSON arrays with commas between, lines of CSV, or an object a line.
     pub async fn next(&mut self) -> Result<ResultChunk> {
         chunk_of(self.results.next().await)
     }
@@ -218,6 +238,8 @@ impl RunningStatement {
     /// All rows, appended to the head of an answer.
     ///
     /// Errors: why rows are missing; 429 and 503 when too many answers wait to be read.
+    ///
+    /// `rows` is the head of the answer, such as `{"columns":[…],"rows":[`; a client that is streamed to uses [`RunningStatement::next`].
     pub async fn collect(mut self, caller: &Caller, mut rows: Vec<u8>) -> Result<StatementResult> {
         let done = loop {
             let Some(frame) = self.results.next_behind(&mut rows).await else { continue };
@@ -270,6 +292,7 @@ impl Drop for DropElsewhere {
     }
 }
 
+/// A frame behind the columns. Errors: a refusal, or a frame that does not come here.
 fn chunk_of(frame: Frame) -> Result<ResultChunk> {
     match frame {
         Frame::Rows(rows) => Ok(ResultChunk::Rows(rows)),
@@ -283,11 +306,14 @@ fn chunk_of(frame: Frame) -> Result<ResultChunk> {
     }
 }
 
+/// The error of a blocking task that was cancelled or panicked.
 fn ended(error: JoinError) -> ApiError {
     ApiError::internal(format!("a task ended: {error}"))
 }
 
 /// A refusal as an error of the API.
+///
+/// The field is `sql`, and the hint is in the message as well: clients that show one line show it.
 fn refusal_error(refusal: Refusal) -> ApiError {
     let Refusal { reason, message, position, hint } = refusal;
     let code = match reason {

@@ -1,4 +1,12 @@
 //! The process that workers are copies of, as the server sees it.
+//!
+//! ```text
+//! /proc/self/exe sql-worker 536870912 24293408768 true     bytes at first, at most; whether code is in huge pages: with 64 GiB
+//!     stdin      a socket: a message with four descriptors is a request for a worker
+//!     fork()     the server keeps stdin, stdout, memory and control of the new worker; the template forks, and closes its copies
+//! ```
+//!
+//! Environment, directory and output of the server are not handed on: a worker knows nothing of it but what it is sent.
 
 use std::{
     io,
@@ -19,7 +27,7 @@ use inlay_sql_protocol::WorkerPipes;
 
 /// The command of this program that is a template.
 const COMMAND: &str = "sql-worker";
-/// One that does not even take what it is handed is not well.
+/// Time in which a template must take a request from its socket; one that does not is unhealthy.
 const TAKEN_WITHIN: Duration = Duration::from_secs(1);
 
 /// The process. Dropped, it ends, and the kernel ends its copies with it.
@@ -34,7 +42,7 @@ pub struct Template {
 /// other way; other libraries do not know it.
 const MALLOC_TUNABLES: &str = "glibc.malloc.tcache_count=4000";
 
-/// What copies of a template have.
+/// Limits of the workers that are forked from a template.
 #[derive(Debug, Clone, Copy)]
 pub struct TemplateSettings {
     /// Bytes of memory that each begins with.
@@ -47,20 +55,20 @@ pub struct TemplateSettings {
 
 /// The server's ends of a worker's pipes.
 pub struct Pipes {
-    /// What it is asked.
+    /// Requests: the statement with the list of segments, rows in memory, grants of memory.
     pub stdin: OwnedFd,
-    /// What it answers.
+    /// Frames of the answer, after a `+` that says that the worker is ready.
     pub stdout: OwnedFd,
-    /// Over which it gets shared memory.
+    /// Socket over which descriptors of shared memory are passed to it.
     pub memory: UnixStream,
-    /// Closed, the worker is ended. What comes is how it ended.
+    /// Socket of its life: when the server closes it the template kills the worker, and when the worker ends its exit status arrives here.
     pub control: UnixStream,
-    /// Said of a template whose copy does not get ready: it is no good any more.
+    /// Set where a worker does not get ready in time: the template is replaced then.
     pub is_unhealthy: Arc<AtomicBool>,
 }
 
 impl Template {
-    /// Starts it. It gets ready meanwhile.
+    /// Starts the process, which loads the library in some milliseconds; requests wait in its socket until then.
     ///
     /// Errors: when the program cannot be started.
     pub fn start(program: &Path, settings: TemplateSettings) -> io::Result<Self> {
@@ -82,7 +90,7 @@ impl Template {
         Ok(Self { process, control, is_unhealthy: Arc::default() })
     }
 
-    /// Has it make a worker.
+    /// Sends a request for a worker, and gives the server's ends of its pipes. The worker is forked meanwhile.
     ///
     /// Errors: when there are no descriptors left; what the kernel says. It may have ended or not listen: then it
     /// [is unhealthy](Self::is_unhealthy).
@@ -104,7 +112,7 @@ impl Template {
         Ok(Pipes { stdin, stdout, memory, control, is_unhealthy })
     }
 
-    /// Whether there should be another one in its place.
+    /// Whether the template has to be replaced: it has ended, does not listen, or made a worker that hangs.
     pub fn is_unhealthy(&self) -> bool {
         self.is_unhealthy.load(Ordering::Relaxed)
     }

@@ -1,4 +1,20 @@
 //! One worker: asked once, listened to until it ends.
+//!
+//! ```text
+//! worker → server    2b                                                    "+": ready
+//! server → worker    e7 00 00 00  00 00 00 00 00 00 00 00  {"directory":…  head of 231 bytes, no segments
+//! worker → server    54 00 00 00 00                                        "T": accepted; from now on the statement is to blame
+//!                    43 25 00 00 00  [{"name":"count(*)","type":"BIGINT"}] "C": columns, 37 bytes
+//!                    4d 08 00 00 00  00 00 00 04 00 00 00 00               "M": 64 MiB more, please
+//! server → worker    00 00 00 04 00 00 00 00                               all of it; 0 would be none
+//! worker → server    52 07 00 00 00  [20000]                               "R": rows
+//!                    44 1c 00 00 00  {"rows":1,"truncated":false}          "D": done
+//!
+//! the worker ends without a word    SIGXCPU                                400 query_timeout
+//!                                   SIGABRT, SIGSEGV, SIGBUS, SIGKILL      400 query_too_large, or 503 where others have the memory
+//!                                   anything else                          500
+//! it ends before "T"                                                       another worker is asked
+//! ```
 
 use std::{
     io::{self, Read as _},
@@ -30,24 +46,24 @@ use super::{memory_pool::MemoryGrant, preemption_ticker::TickerGuard, template::
 
 /// A worker says itself that the time is over; one that does not is ended so much later.
 const GRACE: Duration = Duration::from_millis(300);
-/// What a worker says first: that it is ready, or that it never will be and why.
+/// First byte of a worker that is ready; any other byte is followed by the reason why it never will be, as text.
 const READY: u8 = b'+';
-/// A worker that is not ready by then never will be.
+/// Time in which a worker gets ready. A fork takes about a millisecond; the first one waits for the template as well.
 const READY_WITHIN: Duration = Duration::from_secs(5);
-/// How a worker ended, as the kernel says it.
+/// Bytes of the exit status, as `waitpid` gives it: an i32, little-endian.
 const STATUS_BYTES: usize = 4;
 /// One that is not ready after this time, when its statement's time is over, is taken for one that never will be.
 const TEMPLATE_HANGS: Duration = Duration::from_secs(2);
-/// Characters of why, at most.
+/// Bytes of the reason of a worker that cannot start, at most.
 const UNFIT_CHARS_MAX: u64 = 500;
 
-/// What a statement is about: segments, as the engine lists them, and rows in memory.
+/// The rows of a statement: segments by name, as the engine lists them, and rows in memory.
 pub struct SnapshotHandles {
-    /// The list of segments.
+    /// Serialized list of segments; the worker opens the files itself.
     pub segments: Vec<u8>,
-    /// Rows that no segment holds yet.
+    /// Shared memory with rows that no segment has yet, each passed as a descriptor.
     pub memory: Vec<Arc<SharedMemory>>,
-    /// Whether there may be others, which are copied.
+    /// Whether there may be rows in memory that are not shared; they are copied when the worker asks for them.
     pub has_recent: bool,
 }
 
@@ -59,12 +75,12 @@ pub struct Worker {
     stdout: BufReader<Receiver>,
     is_ready: bool,
     is_template_unhealthy: Arc<AtomicBool>,
-    /// While it computes.
+    /// Guard that keeps the preemption ticker going while the worker computes.
     ticker: Option<TickerGuard>,
 }
 
 impl Worker {
-    /// The one at the other ends. It gets ready meanwhile.
+    /// The worker at the other ends of these pipes, which may still be preparing itself.
     ///
     /// Errors: what the kernel says.
     ///
@@ -83,12 +99,12 @@ impl Worker {
         Ok(Self { control, memory, stdin, stdout, is_ready, is_template_unhealthy, ticker })
     }
 
-    /// It computes from now on.
+    /// Says that the worker computes from now on: the ticker goes until its answer is dropped.
     pub fn set_ticker(&mut self, ticker: TickerGuard) {
         self.ticker = Some(ticker);
     }
 
-    /// Whether it still waits.
+    /// Whether the process is there: its exit status has not arrived.
     pub fn is_alive(&self) -> bool {
         let heard = (&self.control).read(&mut [0; STATUS_BYTES]);
         heard.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
@@ -121,13 +137,14 @@ impl Worker {
         Ok(())
     }
 
+    /// Writes a request: lengths, head, list of segments.
     async fn send(&mut self, head: &Head, segments: &[u8]) -> io::Result<()> {
         let mut request = request_head(head, segments.len())?;
         request.extend_from_slice(segments);
         self.stdin.write_all(&request).await
     }
 
-    /// Has it open segments before there is a statement about them.
+    /// Lets the worker open segments before there is a statement about them; nothing comes back.
     ///
     /// Errors: when it ended.
     pub async fn open(&mut self, directory: &Path, segments: &[u8]) -> io::Result<()> {
@@ -138,8 +155,8 @@ impl Worker {
         tokio::time::timeout_at(deadline, self.send(&head, segments)).await?
     }
 
-    /// Asks it over what the data in `directory` shows, and over rows that come when it wants them. It has until
-    /// `deadline` to answer, and gets more memory by `memory`.
+    /// Sends a statement with its snapshot, and waits until the worker has accepted it. The answer has to come by `deadline`; memory beyond
+    /// what the worker began with is granted by `memory`.
     ///
     /// Errors: when it ended before it took the statement.
     pub async fn execute(
@@ -155,6 +172,7 @@ impl Worker {
             let descriptors: Vec<_> = handles.memory.iter().map(|memory| memory.as_fd()).collect();
             send_memory(&self.memory, &descriptors)?;
             let left = deadline.saturating_duration_since(Instant::now()).as_millis();
+            // Time passed while a worker was waited for: it gets what is left.
             let ask = Ask { wall_ms: u64::try_from(left).unwrap_or(ask.wall_ms), ..ask.clone() };
             let (directory, memory) = (directory.to_owned(), descriptors.len());
             let head = Head { directory, memory, has_recent: handles.has_recent, ask: Some(ask) };
@@ -177,7 +195,7 @@ impl Worker {
 /// A worker that answers. Dropped, it ends.
 pub struct ResultStream {
     control: UnixStream,
-    /// Open until it is dropped: by that the worker knows that its answer was heard.
+    /// Open until it is dropped: grants go this way, and its end tells the worker that the answer was read.
     stdin: Sender,
     stdout: BufReader<Receiver>,
     deadline: Instant,
@@ -186,12 +204,12 @@ pub struct ResultStream {
 }
 
 impl ResultStream {
-    /// Until when the answer must have come.
+    /// Time at which the worker is ended if it has not answered: the statement's own deadline and 300 ms.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Gives it the rows that segments lack. What keeps it from taking them is told by what comes next.
+    /// Sends the rows that segments lack. If the worker cannot take them it has ended, which the next frame says.
     pub async fn send_memtable(&mut self, recent: &[u8]) {
         let stdin = &mut self.stdin;
         let given = async {
@@ -201,7 +219,7 @@ impl ResultStream {
         let _ = tokio::time::timeout_at(self.deadline, given).await;
     }
 
-    /// The next part of the answer. A worker that ended without a word had too much to do.
+    /// The next frame of the answer; rows come as [`Frame::Rows`]. A worker that ended without one is a refusal by its exit status.
     pub async fn next(&mut self) -> Frame {
         let mut rows = Vec::new();
         self.next_behind(&mut rows).await.unwrap_or(Frame::Rows(rows))
@@ -229,7 +247,7 @@ impl ResultStream {
         }
     }
 
-    /// A refusal of a statement that lacked memory which others have: it may be answered later.
+    /// A refusal with its reason changed to [`Reason::Busy`] where other statements have the memory: it may be answered later.
     fn judged(&self, refusal: Refusal) -> Refusal {
         match refusal.reason {
             Reason::TooLarge if self.memory.was_short() => {
@@ -239,6 +257,7 @@ impl ResultStream {
         }
     }
 
+    /// The refusal of a worker that ended without one, by the signal that ended it.
     async fn last_words(&mut self) -> Refusal {
         let ended = tokio::time::timeout_at(self.deadline, self.status()).await;
         let signal = ended.ok().and_then(Result::ok).and_then(|status| status.signal());
@@ -255,6 +274,7 @@ impl ResultStream {
         Refusal::new(Reason::Broken, "a worker ended without an answer")
     }
 
+    /// The exit status, once the template has reaped the process.
     async fn status(&self) -> io::Result<ExitStatus> {
         let mut control = tokio::net::UnixStream::from_std(self.control.try_clone()?)?;
         let mut status = [0; STATUS_BYTES];
@@ -267,6 +287,7 @@ fn too_slow() -> Refusal {
     Refusal::new(Reason::TooSlow, "the statement took too long")
 }
 
+/// A frame, also one with rows.
 async fn read_frame(stdout: &mut BufReader<Receiver>) -> io::Result<Frame> {
     let mut rows = Vec::new();
     Ok(read_frame_behind(stdout, &mut rows).await?.unwrap_or(Frame::Rows(rows)))

@@ -1,4 +1,13 @@
 //! The pool of idle workers, some of them with segments open: an organisation that has just asked is likely to ask again.
+//!
+//! ```text
+//! start               two idle workers
+//! acme asks           takes one; the pool is refilled when none is left, else when the statement has ended
+//! acme is answered    an idle worker opens the segments of acme, and waits for 30 s
+//! acme asks again     takes that one, if the list of segments is the same: nothing to open
+//! globex asks         takes an idle one
+//! 30 s later          the prepared worker ends, and with it the files of segments that were merged away
+//! ```
 
 use std::{
     collections::VecDeque,
@@ -23,7 +32,7 @@ use super::{
 };
 use crate::base::memory::{Shares, has_huge_code};
 
-/// Memory that a worker begins with: the library takes its part of it.
+/// Memory that a worker begins with, for the library, its plan and small results.
 const BASE_BYTES: u64 = 512 << 20;
 /// Where there is so much for each, more statements run at once.
 const BYTES_OF_EACH: u64 = 1 << 30;
@@ -39,7 +48,7 @@ const SMALL: u64 = 1 << 30;
 const AHEAD_MAX: usize = 2;
 const AHEAD_MEMORY: u64 = 2 << 30;
 const AHEAD_TIME: Duration = Duration::from_secs(30);
-/// It takes them about so long.
+/// Time in which a worker has opened its segments, as a rule: for so long the ticker goes on.
 const OPENING: Duration = Duration::from_millis(300);
 
 /// How many statements run at once, and the bytes of the pool that they share, where the server has so many bytes.
@@ -63,9 +72,9 @@ fn room(total: u64) -> (usize, u64) {
 /// The workers of this server.
 pub struct WorkerPool {
     spawner: WorkerSpawner,
-    /// How many wait with segments open, at most.
+    /// Workers with segments open, at most: 2, or 0 on small servers.
     ahead_max: usize,
-    /// How many wait, once somebody has asked for the first or the server has started.
+    /// Idle workers that [`WorkerPool::refill`] starts: `INLAY_SQL_IDLE_WORKERS`.
     idle_count: usize,
     idle: Mutex<Idle>,
     admission: Arc<StatementAdmission>,
@@ -74,6 +83,8 @@ pub struct WorkerPool {
 }
 
 /// Idle workers, and how many are being started.
+///
+/// `starting` keeps two refills at once from starting twice as many.
 #[derive(Default)]
 struct Idle {
     workers: VecDeque<Worker>,

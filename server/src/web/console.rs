@@ -1,7 +1,17 @@
 //! The HTML document of the console: one for every page, since the script draws what the address names.
 //!
-//! `console(&ConsolePage { title: "Inlay", … })`. The script and what it imports are named in the head, with the module of
-//! the page that the address asks for, so that the browser fetches them at once.
+//! The script and what it imports are named in the head, with the module of
+//! the page that the address asks for, so that the browser fetches them at once:
+//!
+//! ```text
+//! GET /console/alerts/7
+//! <html lang="en" data-mode="dark"><head>…
+//!   <link rel="modulepreload" href="/assets/3b963ae98bb164ec/dist/console/main.js">
+//!   <link rel="modulepreload" href="/assets/3b963ae98bb164ec/dist/console/alert.js">
+//!   …
+//! <body><div id="app"></div>…
+//!   <script type="application/json" id="boot">{"base_url":"https://inlay.acme.com","billing":true,"demo":false,"me":{…},"nonce":"…"}</script>
+//! ```
 
 use askama::Template;
 
@@ -22,6 +32,7 @@ pub struct ConsolePage<'a> {
     pub boot_json: &'a str,
 }
 
+/// Values of the template `console.html`.
 #[derive(Template)]
 #[template(path = "console.html")]
 struct ConsoleDocument<'a> {
@@ -38,7 +49,17 @@ pub fn console(page: &ConsolePage<'_>) -> Result<String> {
     rendered(&ConsoleDocument { assets: page.assets, mode: page.mode, boot })
 }
 
-/// The module of the page at a path below `/console/`: `alerts/7` is drawn by `alert`.
+/// The module of the page at a path below `/console/`:
+///
+/// ```text
+/// (empty)             dist/console/start.js
+/// embed-sessions      dist/console/embed_sessions.js
+/// alerts              dist/console/alerts.js        the list
+/// alerts/7            dist/console/alert.js         one of them
+/// reset-password      dist/console/entrance.js      all pages before one is logged in
+/// ```
+///
+/// A path that no page has names a module that does not exist; then only the common modules are listed.
 pub fn module_of(path: &str) -> String {
     let mut parts = path.split('/').filter(|part| !part.is_empty());
     let first = parts.next().unwrap_or("start");

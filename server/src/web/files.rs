@@ -1,4 +1,14 @@
 //! Files for browsers, prepared once at start: a hash over all, and a compressed copy of each.
+//!
+//! ```text
+//! /assets/3b963ae98bb164ec/dist/embed.js             text/javascript; charset=utf-8, and as gzip
+//! /assets/3b963ae98bb164ec/dist/console/alert.js     a page of the console
+//! /assets/3b963ae98bb164ec/fonts/inter.woff2         font/woff2, compressed already
+//! /assets/3b963ae98bb164ec/vendor/licenses/preact.txt
+//! ```
+//!
+//! The hash changes with any file, so an address never has other content; an address with an older hash is 404. Sources, tests and build
+//! scripts are not embedded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +19,7 @@ use sha2::{Digest, Sha256};
 use super::page::Assets;
 use crate::base::secret::hex;
 
-/// Output of `server/web/build.mjs`.
+/// Output of `server/web/build.mjs`: bundles and style sheets, which are checked in.
 #[derive(RustEmbed)]
 #[folder = "web/dist/"]
 #[prefix = "dist/"]
@@ -51,7 +61,7 @@ pub struct WebFile {
     pub gzip: Option<Vec<u8>>,
 }
 
-/// All files by path below the base.
+/// All files by path below the base, such as `dist/embed.js`.
 pub struct Files {
     files: BTreeMap<String, WebFile>,
     base: String,
@@ -87,7 +97,7 @@ impl Files {
         Self { files, base, modules, message_modules, imports }
     }
 
-    /// The file with this path below the base, if there is one.
+    /// The file with this path below the base, if there is one: `fonts/inter.woff2`. The path is a key and never reaches a disk.
     pub fn find(&self, path: &str) -> Option<&WebFile> {
         self.files.get(path)
     }
@@ -113,7 +123,7 @@ impl Files {
         modules
     }
 
-    /// The path above all files: `/assets/` and the hash.
+    /// The path above all files: `/assets/` and 16 hexadecimal digits of the hash.
     pub fn base(&self) -> &str {
         &self.base
     }
@@ -124,6 +134,7 @@ fn contents<T: RustEmbed>() -> impl Iterator<Item = (String, Vec<u8>)> {
     T::iter().filter_map(|path| Some((path.to_string(), T::get(&path)?.data.into_owned())))
 }
 
+/// The content as gzip, at the best level since it is done once; `None` where that is not smaller.
 fn gzip(bytes: &[u8]) -> Option<Vec<u8>> {
     use std::io::Write as _;
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -131,6 +142,7 @@ fn gzip(bytes: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok().filter(|compressed| compressed.len() < bytes.len())
 }
 
+/// The media type by the ending of a path. TypeScript is shown as text: these are types for authors of host pages.
 fn content_type(path: &str) -> &'static str {
     match path.rsplit('.').next() {
         Some("js") => "text/javascript; charset=utf-8",
@@ -170,6 +182,9 @@ fn import_graph(imports: &BTreeMap<String, Vec<String>>, entry: &str) -> Vec<Str
 }
 
 /// Relative module names behind `from` or a bare `import`.
+///
+/// Of `import{a}from"./chunk-1.js";import"../b.js"` these are `./chunk-1.js` and `../b.js`. A dynamic `import("./c.js")` is not among
+/// them: such a module is fetched when it is needed. The bundler writes imports in these forms, so no parser of JavaScript is needed.
 fn imports(source: &str) -> impl Iterator<Item = &str> {
     source.match_indices("\"./").chain(source.match_indices("\"../")).filter_map(|(at, _)| {
         let before = source.get(..at)?.trim_end();
@@ -179,6 +194,7 @@ fn imports(source: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The path of a module that another one imports: `../b.js` from `dist/console/a.js` is `dist/b.js`. `None` above the root.
 fn resolve(from: &str, import: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

@@ -1,4 +1,11 @@
-//! Text as markup.
+//! Text as markup: text that people have typed never ends an element, an attribute or a script.
+//!
+//! ```text
+//! escape("<b>\"a\" & 'b'</b>")          &lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;
+//! escape_json({"name":"</script>&"})     {"name":"\u003c/script\u003e\u0026"}
+//! ```
+//!
+//! Templates escape what they are given by themselves; these functions are for documents that are written by hand and for JSON.
 
 use std::fmt::Write as _;
 

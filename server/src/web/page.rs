@@ -9,6 +9,15 @@
 //! script needs to know lies in a JSON block, which browsers do not execute.
 //!
 //! This module turns values into text. It knows neither requests nor tokens.
+//!
+//! ```text
+//! GET /embed/01a21f85-…?token=…
+//! <!doctype html><html lang="en" dir="ltr">…
+//! <style nonce="63a5…">.c0{--x:1;--y:1;--w:3;--h:3}.c1{--x:4;--y:1;--w:9;--h:3}</style>…
+//! <section class="card is-number lone c0" aria-labelledby="t0" aria-busy="true"><header><h2 id="t0">Calls</h2></header>…</section>
+//! <section class="card is-bar_list c1" aria-labelledby="t1" aria-busy="true">…</section>…
+//! <script type="application/json" id="boot">{…,"periods":["24h","7d","30d","90d"],…,"widgets":[…],"data":{"calls":{"data":[{"value":32}],…}}}</script>
+//! ```
 
 use std::fmt::Write as _;
 
@@ -35,7 +44,8 @@ pub struct Language(&'static str);
 const LANGUAGES: [&str; 5] = ["en", "ar", "de", "fr", "ja"];
 
 impl Language {
-    /// The one for a locale, or for the first of a list as browsers send it.
+    /// The one for a locale, or for the first of a list as browsers send it: `ar-EG` is Arabic, `fr-CH, fr;q=0.9, en;q=0.8` French. English
+    /// for all others.
     pub fn of(wanted: &str) -> Self {
         let first = wanted.split([',', ';', '-', '_']).next().unwrap_or_default().trim();
         let known = LANGUAGES.iter().find(|known| first.eq_ignore_ascii_case(known));
@@ -251,7 +261,8 @@ pub fn message(
     rendered(&MessageDocument { document, kind })
 }
 
-/// The rule that puts a card at its place. Grid lines count from 1.
+/// Writes the rule that puts a card at its place. Grid lines count from 1: `{x: 6, y: 0, w: 6, h: 4}` of the second card is
+/// `.c1{--x:7;--y:1;--w:6;--h:4}`. A card outside of the grid is pulled inside.
 fn place(rules: &mut String, index: usize, card: &Card) {
     let x = card.x.min(COLUMNS - 1);
     let w = card.w.clamp(1, COLUMNS - x);
@@ -263,6 +274,7 @@ fn place(rules: &mut String, index: usize, card: &Card) {
 
 /// Numbers stand two abreast on narrow pages; the last of an odd run takes the whole width.
 /// `web/embed/boot.js` follows the same rule.
+/// Of three numbers in a row the third, of one the one; by their positions in reading order.
 fn lone_numbers(cards: &[&Card]) -> Vec<usize> {
     let mut lone = Vec::new();
     let mut run = 0;

@@ -18,8 +18,9 @@ use url::form_urlencoded::byte_serialize;
 
 use super::markup::escape;
 
-/// Levels of references that an example or a table follows.
+/// Levels of references that an example or a table follows; a schema may refer to itself.
 const DEPTH_MAX: usize = 6;
+/// Methods of the API, in the order in which a path lists its operations.
 const METHODS: [&str; 4] = ["get", "post", "patch", "delete"];
 
 /// Sections of the guide by their ids, as the menu lists them.
@@ -66,13 +67,17 @@ const SHOWN: [(&str, &[&str]); 1] = [("Query", &["tenant_id", "period"])];
 /// Words of operations' names that are written in capitals.
 const CAPITALS: [&str; 4] = ["api", "ddl", "sql", "url"];
 
+/// Values of the template `docs_guide.html`: the address that its commands name.
 #[derive(Template)]
 #[template(path = "docs_guide.html")]
 struct Guide<'a> {
     base_url: &'a str,
 }
 
-/// Draws the page. `styles` are addresses of style sheets, `base_url` is that of the server.
+/// Draws the page: a menu, the guide, then an article for each operation.
+///
+/// `styles` are addresses of style sheets, `base_url` is that of the server. The document is our own, and is escaped nevertheless: its examples
+/// may hold any character.
 pub fn reference(document: &Value, styles: &[String], base_url: &str) -> String {
     let mut html = String::from("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">");
     html.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
@@ -107,9 +112,12 @@ pub fn reference(document: &Value, styles: &[String], base_url: &str) -> String 
     html
 }
 
+/// An operation: method in lower case, path, and its object in the document.
 type Listed<'a> = (&'a str, &'a str, &'a Value);
 
 /// Operations by the titles of their tags, each group in the order of the document.
+///
+/// `POST /v1/embed-sessions` has the tag `embed-sessions` and comes under "Embed sessions"; a tag without a title comes last.
 fn groups(document: &Value) -> Vec<(&str, Vec<Listed<'_>>)> {
     let mut groups: Vec<(&str, Vec<Listed<'_>>)> = Vec::new();
     for (path, item) in document["paths"].as_object().into_iter().flatten() {
@@ -123,6 +131,7 @@ fn groups(document: &Value) -> Vec<(&str, Vec<Listed<'_>>)> {
             }
         }
     }
+    // Sorting is stable: groups without a title keep the order of the document among themselves.
     let place = |tag: &str| RESOURCES.iter().position(|(known, _)| *known == tag);
     groups.sort_by_key(|(tag, _)| place(tag).unwrap_or(RESOURCES.len()));
     for (tag, _) in &mut groups {
@@ -131,6 +140,7 @@ fn groups(document: &Value) -> Vec<(&str, Vec<Listed<'_>>)> {
     groups
 }
 
+/// Writes an operation: on the left its parameters, body and answers, on the right a request and a response.
 fn draw(
     html: &mut String,
     document: &Value,
@@ -159,6 +169,7 @@ fn draw(
     if !rows.is_empty() {
         put(html, format_args!("<h4>Parameters</h4><table>{rows}</table>"));
     }
+    // Indexing of a value that is not there gives null, so that operations without a body need no case of their own.
     let body = &operation["requestBody"]["content"]["application/json"]["schema"];
     if !body.is_null() {
         html.push_str("<h4>Request body</h4>");
@@ -172,6 +183,7 @@ fn draw(
     let request = curl(document, &(method, path, operation), base_url);
     put(html, format_args!("<pre tabindex=\"0\">{}</pre>", escape(&request)));
     let mut responses = operation["responses"].as_object().into_iter().flatten();
+    // Of several successes the first is shown: 200 and not 304.
     if let Some((status, response)) = responses.find(|(status, _)| status.starts_with('2')) {
         put(html, format_args!("<h4>Response {}</h4>", escape(status)));
         let schema = &response["content"]["application/json"]["schema"];
@@ -184,13 +196,16 @@ fn draw(
     html.push_str("</div></article>");
 }
 
-/// The schemes of credentials that an operation takes, one of which is enough.
+/// The schemes of credentials that an operation takes, one of which is enough: `api_key`, `session`, `embed_token`. None for public ones.
 fn credentials(operation: &Value) -> Vec<&str> {
     let schemes = operation["security"].as_array().into_iter().flatten();
     schemes.filter_map(|scheme| Some(scheme.as_object()?.keys().next()?.as_str())).collect()
 }
 
 /// A request with curl: what is required, with examples.
+///
+/// `-X` is left out where curl sends this method by itself: GET, and POST with a body. Of credentials the first that it takes is shown: an
+/// API key, then a session, then an embed token.
 fn curl(document: &Value, &(method, path, operation): &Listed<'_>, base_url: &str) -> String {
     let (mut path, mut query) = (path.to_owned(), String::new());
     let id = text(operation, "operationId");
@@ -202,6 +217,7 @@ fn curl(document: &Value, &(method, path, operation): &Listed<'_>, base_url: &st
             None => example(document, &parameter["schema"], 0),
         };
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        // As in an address: `a b` is `a%20b`, and not `a+b` as in a form.
         let value = byte_serialize(value.as_bytes()).collect::<String>().replace('+', "%20");
         match place {
             "path" => path = path.replace(&format!("{{{name}}}"), &value),
@@ -239,7 +255,7 @@ fn curl(document: &Value, &(method, path, operation): &Listed<'_>, base_url: &st
 }
 
 /// The example of a request's body: the required fields and those that have examples of their own, or all where these are
-/// none.
+/// none. So a reader sees a small request that works, and finds the other fields in the table.
 fn request_example(document: &Value, schema: &Value) -> Value {
     let whole = example(document, schema, 0);
     let schema = resolve(document, schema);
@@ -264,11 +280,12 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// Text as one word of a shell.
+/// Text as one word of a shell: `it's` is `'it'\''s'`.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
+/// A table of the fields of a body. A field without a description has that of its type.
 fn schema_table(html: &mut String, document: &Value, schema: &Value) {
     let schema = resolve(document, schema);
     let Some(properties) = schema["properties"].as_object() else { return };
@@ -287,6 +304,7 @@ fn schema_table(html: &mut String, document: &Value, schema: &Value) {
     html.push_str("</table>");
 }
 
+/// Writes a row of a table: name, mark of a required one, description, kind.
 fn row(html: &mut String, name: &str, kind: &str, is_required: bool, description: &str) {
     let mark = if is_required { " <span class=\"required\">required</span>" } else { "" };
     let kind = if kind.is_empty() {
@@ -304,7 +322,8 @@ fn row(html: &mut String, name: &str, kind: &str, is_required: bool, description
     );
 }
 
-/// A value that fits a schema: its examples where there are some.
+/// A value that fits a schema: its examples where there are some, else the first value of an enumeration, the first alternative that is
+/// not null, all parts of an `allOf` together, or a value of the type: `{…}`, `[one]`, the minimum or 0, `false`, `"text"`.
 fn example(document: &Value, schema: &Value, depth: usize) -> Value {
     let schema = resolve(document, schema);
     if let Some(example) = schema.get("example").or_else(|| schema["examples"].get(0)) {
@@ -316,6 +335,7 @@ fn example(document: &Value, schema: &Value, depth: usize) -> Value {
     if let Some(one) = schema["enum"].get(0) {
         return one.clone();
     }
+    // An example of `allOf` has the fields of all parts; of `oneOf` and `anyOf` it is the first that is not null.
     for (key, which) in [("allOf", None), ("oneOf", Some("null")), ("anyOf", Some("null"))] {
         let Some(parts) = schema[key].as_array() else { continue };
         let mut parts = parts.iter().filter(|part| which.is_none_or(|not| part["type"] != not));
@@ -350,11 +370,13 @@ fn example(document: &Value, schema: &Value, depth: usize) -> Value {
     }
 }
 
+/// The schema that a `$ref` leads to, or the schema itself.
 fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let target = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'));
     target.and_then(|target| document.pointer(target)).unwrap_or(schema)
 }
 
+/// The first type that is not `null`: `string` of `["string", "null"]`. Empty where there is none.
 fn first_type(schema: &Value) -> &str {
     match &schema["type"] {
         Value::String(one) => one,
@@ -365,7 +387,7 @@ fn first_type(schema: &Value) -> &str {
     }
 }
 
-/// The values that a field may have, where they can be named, and its kind else.
+/// The values that a field may have, where they can be named (`one of admin, ingest`), and its kind else.
 fn options_of(document: &Value, schema: &Value) -> String {
     let alternatives = schema["oneOf"].as_array().into_iter().flatten();
     let named = alternatives.chain([schema]).map(|part| &resolve(document, part)["enum"]);
@@ -376,6 +398,7 @@ fn options_of(document: &Value, schema: &Value) -> String {
     if names.is_empty() { kind_of(schema) } else { format!("one of {}", names.join(", ")) }
 }
 
+/// The kind of a value in words: `string`, `array of Widget`, `Name or null`.
 fn kind_of(schema: &Value) -> String {
     if let Some(target) = schema["$ref"].as_str() {
         return target.rsplit('/').next().unwrap_or_default().to_owned();
@@ -409,10 +432,12 @@ fn spaced(name: &str) -> String {
     words.join(" ")
 }
 
+/// The string at a name, or an empty one.
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
+/// Appends formatted text.
 fn put(html: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = html.write_fmt(text);

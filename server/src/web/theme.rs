@@ -2,6 +2,14 @@
 //!
 //! The script checks themes with the browser's own parser and guards contrast; the shell takes only
 //! what is certainly a colour and nothing else. A value that is not goes unused here.
+//!
+//! ```text
+//! theme                                                rules
+//! {"primaryColor": "#0f766e", "mutedColor": "white"}   :root{--primary:#0f766e;--muted:white;}
+//! {"primaryColor": "red;}body{display:none"}           (none)
+//! {"primaryColor": "url(https://x.example)"}           (none)
+//! {"cardBackground": "#16171b"}                        :root{--card:#16171b;} and the mode dark
+//! ```
 
 use std::fmt::Write as _;
 
@@ -18,11 +26,14 @@ const TOKENS: [(&str, &str); 6] = [
     ("textColor", "--text"),
     ("mutedColor", "--muted"),
 ];
+/// Longest text of a colour, in bytes. The longest that is useful, `oklch()` with all its numbers, is shorter.
 const COLOR_CHARS_MAX: usize = 80;
+/// Names of colours that are taken. All others are left to the script.
 const NAMES: [&str; 3] = ["transparent", "white", "black"];
+/// Functions that are taken when their arguments are plain numbers: `rgb(1 2 3 / 50%)`.
 const FUNCTIONS: [&str; 8] = ["rgb", "rgba", "hsl", "hsla", "hwb", "lab", "oklab", "oklch"];
 
-/// A theme as the shell uses it.
+/// A theme as the shell uses it: declarations of CSS, and the mode that decides about the palette.
 #[derive(Debug, Clone, Default)]
 pub struct Theme {
     declarations: String,
@@ -30,7 +41,7 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// Of a stored theme, or of one in the address of a page.
+    /// Of a stored theme, or of one in the address of a page. Values that are no colours are left out, without an error.
     pub fn of(theme: &Map<String, Value>) -> Self {
         Self { declarations: declarations(theme), mode: mode(theme) }
     }
@@ -104,7 +115,7 @@ fn is_color(text: &str) -> bool {
     }
 }
 
-/// `#rgb` or `#rrggbb`.
+/// The channels of `#rgb` or `#rrggbb`. `None` for a colour with an alpha channel: it has no brightness of its own.
 fn hex(text: &str) -> Option<[u8; 3]> {
     let digits = text.strip_prefix('#')?;
     let channel = |at: usize| match digits.len() {

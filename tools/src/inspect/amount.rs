@@ -1,4 +1,15 @@
 //! Amounts for people: counts with separators, bytes in binary units, ratios.
+//!
+//! ```text
+//! count(1_234_567)     1,234,567
+//! bytes(1_023)         1023 B
+//! bytes(1_048_575)     1.0 MiB       not 1024.0 KiB
+//! ratio(per(1, 3))     0.333
+//! ratio(per(1, 0))     -             nothing to divide by
+//! share(1, 8)          12.5 %
+//! ```
+//!
+//! JSON has none of this: there, amounts are plain numbers.
 
 /// A count with a comma every three digits.
 pub fn count(number: u64) -> String {
@@ -13,7 +24,7 @@ pub fn count(number: u64) -> String {
     out
 }
 
-/// Bytes in the largest unit of which there is at least one.
+/// Bytes in the largest unit of which there is at least one, with one decimal: `739.1 KiB`. The largest is TiB.
 pub fn bytes(number: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if number < 1024 {
@@ -29,12 +40,12 @@ pub fn bytes(number: u64) -> String {
     format!("{amount:.1} {}", UNITS[unit])
 }
 
-/// Bytes per thing; `None` when there is no thing.
+/// Bytes per thing, a row or an id; `None` when there is no thing.
 pub fn per(bytes: u64, things: u64) -> Option<f64> {
     (things > 0).then(|| bytes as f64 / things as f64)
 }
 
-/// A ratio with a precision that shows the small columns too.
+/// A ratio with three decimals: a column of 0.075 bytes an event is not 0.1. `-` without one.
 pub fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"))
 }

@@ -1,9 +1,20 @@
 //! What the command line can say, and the help that explains it.
+//!
+//! Comments of the types below with three slashes are the help that `clap` prints: users read their wording.
+//!
+//! ```text
+//! inlay-inspect                            Summary of ./data, or of INLAY_DATA_DIR
+//! inlay-inspect segment 0192f4 --blocks    Segment { name: "0192f4", blocks: true, series: false, rollups: false }
+//! inlay-inspect log --from 300 --json      Log { from: 300 }, as JSON
+//! inlay-inspect keys s                     Keys { prefix: "s", values: false }
+//! inlay-inspect segment                    the following required arguments were not provided: <NAME>; exit code 2
+//! ```
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+// Printed by `--help` below the options; `-h` leaves it out.
 const WORDS: &str = "\
 Words:
   segment     an immutable sorted file of events. Fresh ones come from memory and may span days;

@@ -1,4 +1,17 @@
 //! `ids`: the id runs, which make a repeated event count once.
+//!
+//! ```text
+//! $ inlay-inspect ids                                    (the golden files)
+//! name                                  week of       ids     bytes  bytes/id   filter
+//! 019a6356-6e00-7b29-9172-b1a4f0f3ae86  2025-10-30  1,150  13.1 KiB    11.629  1.8 KiB
+//! 019a6356-6e00-7224-a59e-a97b070051b9  2025-11-06     34     570 B    16.765    116 B
+//! 019a6356-6e00-7bae-a4bd-3fe53daa92cb  2025-11-06     17     344 B    20.235     68 B
+//! 019a6356-6e00-7c8f-9db2-15c309d97b51  2025-11-06     26     454 B    17.462     84 B
+//! ------------------------------------  ----------  -----  --------  --------  -------
+//! 4 id runs                                         1,227  14.4 KiB    12.014  2.0 KiB
+//! ```
+//!
+//! Weeks begin on Thursdays, as 1970 did. Small runs cost more an id: the list, the trailer and the filter have a least size.
 
 use std::io::{self, Write};
 

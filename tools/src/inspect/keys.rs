@@ -1,4 +1,15 @@
 //! `keys`: metadata of the server, and the engine's own lists.
+//!
+//! ```text
+//! $ inlay-inspect keys
+//! space   key                                     bytes
+//! engine  f                                           8
+//! engine  s 019a6356-6e00-7ec8-b074-7e0b5b63c210     49
+//! ------  --------------------------------------  -----
+//!         2 keys                                     57
+//! ```
+//!
+//! `--values` adds a column: text as text, other bytes in hexadecimal, 160 characters at most.
 
 use std::io::{self, Write};
 
@@ -21,7 +32,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Reads those that begin with `prefix`.
+    /// Reads those that begin with `prefix`, as they are printed: `s` for segments. Values are in memory either way, and shown with
+    /// `with_values` alone.
     pub fn of(inspection: &Inspection, prefix: &str, with_values: bool) -> Self {
         Self { keys: inspection.keys(prefix).collect(), with_values }
     }
@@ -78,6 +90,7 @@ fn shortened(value: &[u8]) -> String {
     }
 }
 
+/// `00ff` for the bytes 0 and 255.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,17 @@
 //! `log`: the records that a start would read.
+//!
+//! ```text
+//! $ inlay-inspect log                                    (the golden files)
+//! LSN  kind       events  bytes  file                          offset  keys
+//!  83  writes          0     46  wal/00000000000000000082.wal     269  user deleted and 2 more
+//!  84  events         22  2,381  wal/00000000000000000082.wal     349  user usage/1
+//!  85  events          5    498  wal/00000000000000000082.wal   2,765  user usage/2
+//! ---  ---------  ------  -----  ----------------------------  ------  -----------------------
+//!      3 records      27  2,925                                        5
+//! ```
+//!
+//! Without records: `No records: a checkpoint holds everything up to LSN 306.` After a crash in a write:
+//! `1.2 KiB behind the last record were never completed; a start ignores them.`
 
 use std::io::{self, Write};
 
@@ -19,7 +32,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Reads those from `lsn_from` on.
+    /// Reads those from `lsn_from` on; 0 for all that a start would read.
     pub fn of(inspection: &Inspection, lsn_from: u64) -> Self {
         Self {
             records: inspection.log(lsn_from).collect(),

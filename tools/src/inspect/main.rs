@@ -6,6 +6,22 @@
 //! Damage is described, never a reason to stop: whatever can still be read is shown, and what cannot
 //! is named below it. The exit code is 0 when nothing wrong was noticed, 1 when something was, and 2
 //! when the question cannot be answered at all: no database there, no such segment.
+//!
+//! ```text
+//! $ inlay-inspect --data-dir broken columns                  damage is shown below the readable part
+//! …
+//! Damage:
+//!   seg/2025-11-04/019a….seg: offset 3840: checksum mismatch in section 2
+//! $ echo $?
+//! 1
+//! $ inlay-inspect --data-dir /tmp
+//! inlay-inspect: /tmp: directory: holds no database: SUPER.a and SUPER.b are missing
+//! $ echo $?
+//! 2
+//! $ inlay-inspect segments | head -1                         the pipe is closed early: no error, code 0
+//! ```
+//!
+//! A command is a type with `View`: `of` gathers, `text` and `json` print the same facts, `damage` lists the faults.
 
 mod amount;
 mod arguments;
@@ -65,7 +81,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What a look at the directory gave.
+/// Result of a look at the directory: the view to print, and the damage, as sentences that begin with a path.
 struct Seen {
     view: Box<dyn View>,
     damage: Vec<String>,
@@ -88,6 +104,7 @@ fn look(arguments: &Arguments) -> Result<Seen> {
         let found = damage.len();
         if found > 0 {
             let now = open(arguments)?.0.named();
+            // Files that the state named then and names no more: a server has merged them away.
             let replaced: Vec<String> = inspection.named().difference(&now).cloned().collect();
             damage.retain(|one| !replaced.iter().any(|path| one.starts_with(path)));
         }
@@ -103,7 +120,9 @@ fn look(arguments: &Arguments) -> Result<Seen> {
     }
 }
 
-/// Opens the directory; when its log is damaged, as of its newest checkpoint.
+/// Opens the directory; when its log is damaged, as of its newest checkpoint, with a sentence that says so.
+///
+/// Errors: `Invalid` when there is no database; that of the log when no checkpoint can be read either.
 fn open(arguments: &Arguments) -> Result<(Inspection, Option<String>)> {
     let directory = || OsVfs::existing(&arguments.data_dir);
     let refused = match Inspection::open(directory()) {
@@ -119,6 +138,7 @@ fn open(arguments: &Arguments) -> Result<(Inspection, Option<String>)> {
     Ok((inspection, Some(doubt)))
 }
 
+/// The view of a command, with everything that it needs read: printing reads no file.
 fn gather(arguments: &Arguments, inspection: &Inspection) -> Result<Box<dyn View>> {
     Ok(match arguments.command() {
         Command::Summary => Box::new(summary::Summary::of(inspection)?),

@@ -1,4 +1,26 @@
 //! `segment NAME`: one segment, its sections, and on request its blocks, series and rollups.
+//!
+//! ```text
+//! $ inlay-inspect segment 019a6356-6e00-7ec8 --series --rollups         (the golden files; sections shortened)
+//! section     column  values  bytes  bytes/value  blocks  encodings
+//! runs                     4  104 B       26.000       2  directory ×2
+//! times                   40  118 B        2.950       1  packed
+//! numbers     ms          40   99 B        2.475       1  decimal 2, all
+//!
+//! namespace  tenant  event   first row  rows  hours
+//!         2  acme    call            0    28      1
+//!         2  acme    refund         28     4      1
+//!         2  zeta    call           32     7      1
+//!         2  zeta    refund         39     1      1
+//!
+//! namespace  tenant  event  values                day or hour         count
+//!         2  acme    call   model=large           2025-11-02 all day     21
+//!         2  acme    call   model=large           2025-11-02 03:00       21
+//!         2  acme    call   model=large, no plan  2025-11-02 all day     20
+//!         2  (all)   call   model=large           2025-11-02 all day     26
+//! ```
+//!
+//! A name that several segments begin with is refused: `segment: several start with 019a`, exit code 2.
 
 use std::io::{self, Write};
 
@@ -15,7 +37,7 @@ use crate::{
     view::View,
 };
 
-/// Parts to show besides facts and sections.
+/// Parts to show besides facts and sections, as the options ask for them. Rollups are read only if they are to be shown.
 #[derive(Clone, Copy)]
 pub struct Details {
     /// Whether to show the blocks of each section.
@@ -66,6 +88,7 @@ impl OneSegment {
         Ok(Self { info, sections, series, rollups, details, damage })
     }
 
+    /// A line for each section of the file, in the order of its table.
     fn write_sections(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::new([
             words("section"),
@@ -91,6 +114,7 @@ impl OneSegment {
         table.write(out)
     }
 
+    /// A line for each block, with its offset in the file, which error messages name.
     fn write_blocks(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::new([
             words("section"),
@@ -120,6 +144,7 @@ impl OneSegment {
         table.write(out)
     }
 
+    /// A line for each series, in the order of the rows.
     fn write_series(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::new([
             numbers("namespace"),
@@ -144,7 +169,7 @@ impl OneSegment {
     }
 }
 
-/// The rows of rollups as a table.
+/// The rows of rollups as a table. A tilde marks approximate values: users and percentiles.
 fn write_rollups(rows: &[RollupRow], out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new([
         numbers("namespace"),
@@ -257,6 +282,7 @@ impl View for OneSegment {
     }
 }
 
+/// A block for programs, with the whole sentence of its damage.
 fn describe_block(block: &BlockInfo) -> Value {
     json!({
         "offset": block.offset,
@@ -267,6 +293,7 @@ fn describe_block(block: &BlockInfo) -> Value {
     })
 }
 
+/// A row of a rollup for programs; a value of `null` is "absent".
 fn describe_rollup(row: &RollupRow) -> Value {
     let sums = row.sums.map(|(sum, min, max)| json!({"sum": sum, "min": min, "max": max}));
     let values: serde_json::Map<String, Value> =

@@ -1,4 +1,16 @@
 //! `segments`: all live segments, by day.
+//!
+//! ```text
+//! $ inlay-inspect segments
+//! name                                  level   days           rows      bytes  bytes/row  series
+//! 019a64a0-0500-70b0-904c-ba98be700a94  sealed  2025-11-03   49,725  739.1 KiB     15.221      40
+//! …
+//! 019a64a0-0500-792d-ab4a-b717c5e2c423  fresh   2025-11-08   41,000  613.5 KiB     15.322      40
+//! ------------------------------------  ------  ----------  -------  ---------  ---------  ------
+//! 6 segments                                                291,000    4.2 MiB     15.225
+//! ```
+//!
+//! A file that cannot be opened has `see below` in a last column, `damage`, and 0 series; rows and bytes are those of its record.
 
 use std::io::{self, Write};
 
@@ -22,6 +34,7 @@ impl Segments {
         Ok(Self(segments))
     }
 
+    /// Rows of all of them, as their records have them.
     fn rows(&self) -> u64 {
         self.0.iter().map(|segment| segment.rows).sum()
     }
@@ -83,7 +96,7 @@ impl View for Segments {
     }
 }
 
-/// The facts of a segment for programs.
+/// The facts of a segment for programs; `damage` is `null` for a file that can be opened.
 pub fn describe(segment: &SegmentInfo) -> Value {
     json!({
         "uuid": segment.uuid.to_string(),
@@ -99,7 +112,7 @@ pub fn describe(segment: &SegmentInfo) -> Value {
     })
 }
 
-/// The days of a segment for people.
+/// The days of a segment for people: `2025-11-03`, or `2025-11-03 to 2025-11-09`.
 pub fn days(segment: &SegmentInfo) -> String {
     if segment.day_first == segment.day_last {
         return segment.day_first.clone();

@@ -1,4 +1,26 @@
 //! `summary`: the directory at a glance.
+//!
+//! ```text
+//! $ inlay-inspect
+//! database      67a395aa-5de9-9159-b384-aebcd2686c12
+//! last LSN      315
+//! flushed LSN   305
+//! checkpoints   LSN 306, log needed after 306; LSN 258, log needed after 258
+//! keys          10
+//! days          2025-11-03 to 2025-11-08
+//!
+//! level   segments     rows      bytes  bytes/row
+//! fresh          1   41,000  613.5 KiB     15.322
+//! merged         0        0        0 B          -
+//! sealed         5  250,000    3.6 MiB     15.209
+//! all            6  291,000    4.2 MiB     15.225
+//!
+//! id runs       3 with 291,000 ids, 4.8 MiB of which filters 338.1 KiB
+//! log           9 records, 422.2 KiB, 9,000 events in no segment yet
+//! bytes/event   32.416 with id runs, without the log
+//! ```
+//!
+//! Many fresh segments mean that merging is behind. Events in no segment yet have to be replayed by a start.
 
 use std::io::{self, Write};
 
@@ -61,6 +83,7 @@ impl Summary {
         })
     }
 
+    /// Sizes of one level, or of all: rows and bytes as the keyspace records them, whether or not a file can be opened.
     fn sizes(&self, level: Option<&str>) -> Sizes {
         let wanted = |segment: &&SegmentInfo| level.is_none_or(|level| segment.level == level);
         let mut sizes = Sizes::default();
@@ -82,12 +105,13 @@ impl Summary {
         self.id_runs.iter().map(of).sum()
     }
 
-    /// Bytes of segments and id runs for each row of a segment.
+    /// Bytes of segments and id runs for each row of a segment; `None` without rows.
     fn bytes_per_event(&self) -> Option<f64> {
         let all = self.sizes(None);
         amount::per(all.bytes + self.ids(|run| run.bytes), all.rows)
     }
 
+    /// A line for each level, also for one without segments, and one for all.
     fn write_levels(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::new([
             words("level"),
@@ -110,6 +134,7 @@ impl Summary {
         table.write(out)
     }
 
+    /// The lines above the table.
     fn facts(&self) -> [(&str, String); 6] {
         let checkpoints = self.checkpoints.iter().map(|(lsn, after)| {
             format!("LSN {}, log needed after {}", amount::count(*lsn), amount::count(*after))
@@ -126,6 +151,7 @@ impl Summary {
         ]
     }
 
+    /// The lines below the table.
     fn costs(&self) -> [(&str, String); 3] {
         let log = &self.log;
         let mut shown = format!(
@@ -151,6 +177,7 @@ impl Summary {
 }
 
 impl LogSizes {
+    /// Adds up the records that a start would read. Events at or below the flushed LSN are in segments already.
     fn of(inspection: &Inspection, lsn_flushed: u64) -> Self {
         let mut sizes = Self { torn_bytes: inspection.torn_bytes(), ..Self::default() };
         for record in inspection.log(0) {

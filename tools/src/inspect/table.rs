@@ -1,33 +1,45 @@
 //! Tables of text: columns as wide as their widest cell, numbers at the right.
+//!
+//! ```text
+//! Table::new([words("name"), numbers("rows"), words("damage")])
+//!   .row(["é", "1,000", ""])  .row(["a\x1b[2J", "2", ""])  .rule()  .row(["total", "1,002", ""])
+//!
+//! name         rows          no column "damage": all of its cells are empty
+//! é           1,000          a character is one wide, whatever its bytes
+//! a\u{1b}[2J      2          control characters are shown and not sent to the terminal
+//! ----------  -----
+//! total       1,002
+//! ```
 
 use std::io::{self, Write};
 
-/// Where the cells of a column stand.
+/// Where the cells of a column stand: words at the left, numbers at the right, so that digits are above each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Left,
     Right,
 }
 
-/// A column: its title and its side.
+/// A column: its title and its side. Made by [`words`] and [`numbers`].
 pub struct Column(&'static str, Side);
 
-/// A column of words.
+/// A column of words, at the left under its title.
 pub const fn words(title: &'static str) -> Column {
     Column(title, Side::Left)
 }
 
-/// A column of numbers.
+/// A column of numbers, at the right under its title.
 pub const fn numbers(title: &'static str) -> Column {
     Column(title, Side::Right)
 }
 
-/// Rows under titles.
+/// Rows under titles. The number of columns is part of the type, so a row cannot lack a cell.
 pub struct Table<const N: usize> {
     columns: [Column; N],
     rows: Vec<Row<N>>,
 }
 
+/// One line of the table below the titles.
 enum Row<const N: usize> {
     Cells([String; N]),
     /// A line above totals.
@@ -50,7 +62,7 @@ impl<const N: usize> Table<N> {
         self.rows.push(Row::Rule);
     }
 
-    /// Writes the table. A column without any content is left out.
+    /// Writes the table. A column without any content is left out, and no line ends with blanks. Errors: those of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut widths = [0; N];
         for row in &self.rows {
@@ -75,6 +87,7 @@ impl<const N: usize> Table<N> {
         Ok(())
     }
 
+    /// One line: cells filled up to the widths, with two blanks between; columns of width 0 are skipped.
     fn write_row(
         &self,
         out: &mut dyn Write,
@@ -95,7 +108,7 @@ impl<const N: usize> Table<N> {
     }
 }
 
-/// Writes facts with their names, one a line.
+/// Writes facts with their names, one a line: `rows          50,149`. Names have at most 13 characters.
 pub fn write_facts<'a>(
     out: &mut dyn Write,
     facts: impl IntoIterator<Item = (&'a str, String)>,
@@ -106,12 +119,13 @@ pub fn write_facts<'a>(
     Ok(())
 }
 
+/// Width of a cell on a terminal: its characters, which holds for most scripts.
 fn width_of(cell: &str) -> usize {
     cell.chars().count()
 }
 
 /// Text without control characters. Names come from events and from damaged files: what they hold
-/// must not move the cursor of somebody's terminal.
+/// must not move the cursor of somebody's terminal. A line feed becomes `\n`, an escape `\u{1b}`.
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {

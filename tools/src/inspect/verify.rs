@@ -1,4 +1,19 @@
 //! `verify`: every checksum, and every reference between files, of a data directory or a backup.
+//!
+//! ```text
+//! $ inlay-inspect --data-dir /backup/mon verify
+//! Checked:
+//! segments      7 with 300,000 rows
+//! id runs       4 with 300,000 ids
+//! checkpoints   1
+//! log records   0
+//! backup list   15 files
+//!
+//! Nothing is wrong.
+//! ```
+//!
+//! With problems the last line is `1 problem.`, and the list follows under `Damage:`. `--json` has the same as `problems`:
+//! `[{"place": "seg/…", "detail": "offset 3840: checksum mismatch in section 2"}]`.
 
 use std::{
     io::{self, IsTerminal as _, Write},
@@ -27,6 +42,7 @@ impl Verification {
         }
     }
 
+    /// A report of the one problem that kept the directory from being opened.
     fn failed(place: String, detail: String) -> Self {
         Self(VerifyReport { problems: vec![Problem { place, detail }], ..VerifyReport::default() })
     }

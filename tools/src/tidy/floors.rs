@@ -64,6 +64,7 @@ fn used_paths(code: &str, path: &[String]) -> Vec<(usize, ModulePath)> {
     out
 }
 
+/// Paths behind `crate::` or `super::`: `[a, B]` of `a::B;`, two of `{a::B, c::d}`.
 fn names_after(text: &str) -> Vec<Vec<String>> {
     let is_name = |char: char| char.is_alphanumeric() || char == '_';
     if let Some(inside) = text.strip_prefix('{') {

@@ -2,6 +2,11 @@
 //! behind `#`, one of its headings.
 //!
 //! All files whose name ends in `.md` are read. Links to other hosts are not followed.
+//!
+//! ```text
+//! server/README.md:14: links to doc/old.md, which is not there
+//! README.md:9: links to #how-to-fly, which is no heading of /home/me/inlay/server/README.md
+//! ```
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +16,7 @@ use std::{
 
 use anyhow::Context as _;
 
-/// Folders whose documents are not ours.
+/// Folders whose documents are not ours; so are those of folders that begin with a dot.
 const FOREIGN: [&str; 2] = ["node_modules", "target"];
 
 /// Adds links that lead nowhere.
@@ -34,6 +39,7 @@ pub fn check(root: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Reads all documents in a folder and below it, by path.
 fn read(folder: &Path, documents: &mut BTreeMap<PathBuf, String>) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let entry = entry?;

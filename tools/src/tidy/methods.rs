@@ -45,7 +45,7 @@ pub fn check(crates: &[Crate], found: &mut Vec<String>) {
     }
 }
 
-/// Names of the methods in the blocks that open so.
+/// Names of the methods in the blocks that begin with this line, such as `impl App {`.
 fn methods_of<'a>(code: &'a str, opening: &str) -> Vec<&'a str> {
     let mut names = Vec::new();
     let mut is_inside = false;

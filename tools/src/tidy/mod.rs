@@ -8,6 +8,14 @@
 //! | [`docs`] | a comment of one line and one or two words, which says no more than the name below it |
 //! | [`readmes`] | a source file or constant that a README names and that is not there |
 //! | [`links`] | a link of a document whose file or heading is not there |
+//!
+//! ```text
+//! $ cargo tool tidy
+//! server/src/store/keys.rs:9: store uses app, which is not on a lower floor
+//! type Layout stands in 4 files: engine/src/column/image.rs, …
+//! README.md:31: links to doc/old.md, which is not there
+//! 3 lines break the rules
+//! ```
 
 mod source;
 

@@ -35,7 +35,7 @@ pub fn check(crates: &[Crate], found: &mut Vec<String>) {
     }
 }
 
-/// Names of the types that a file defines.
+/// Names of the types that a file defines at its outermost level: struct, enum, trait and type.
 fn types_of(code: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for line in code.lines() {

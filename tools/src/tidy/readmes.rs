@@ -1,6 +1,13 @@
 //! READMEs name source files and constants, which must be there: ``| body | 8 MiB | `http/v1/mod.rs` `BODY_BYTES_MAX` |``.
 //!
 //! A file is looked for below the crate's `src`, the crate, and the workspace. A constant behind it must stand in it.
+//!
+//! ```text
+//! engine/README.md:12: names store/gone.rs, which is not there
+//! server/README.md:80: names BODY_BYTES_MAX, which is not in the file before it
+//! ```
+//!
+//! A word with `<` or `*` is a pattern and not looked for, and names that begin with `INLAY` are variables of the environment.
 
 use std::{fs, path::Path};
 
@@ -51,7 +58,7 @@ pub fn check(root: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What stands between backticks.
+/// Texts between backticks: `http/v1/mod.rs` and `BODY_BYTES_MAX` of the line above.
 fn code_words(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }

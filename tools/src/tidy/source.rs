@@ -60,7 +60,7 @@ impl SourceFile {
     }
 }
 
-/// Reads the crates of the workspace.
+/// Reads the crates of the workspace, from the root file of each along its module lines. Errors: a file cannot be read.
 pub fn read_crates(root: &Path) -> anyhow::Result<Vec<Crate>> {
     let read = |name: &&str| {
         let file = root.join(name);
@@ -123,6 +123,7 @@ impl Crate {
     }
 }
 
+/// The name that a line declares: `store` of `pub mod store;`, nothing of any other line.
 fn module_name(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("mod ").or_else(|| line.strip_prefix("pub mod "))?;
     rest.strip_suffix(';')

@@ -2,6 +2,12 @@
 //!
 //! The order is a list of spans. Within one input they only move forward, so each column needs one
 //! decoded vector an input, and one block where blocks are decoded whole.
+//!
+//! ```text
+//! spans            A 0..3, B 0..2
+//! next(4, visit)   visit(A 0..3), visit(B 0..1)
+//! next(4, visit)   visit(B 1..2)                  fewer than asked for: the end
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -17,7 +23,7 @@ use super::plan::Piece;
 /// comes back to the same few blocks for each of them. Each input keeps one block in any case.
 const CACHE_BYTES: usize = 64 << 20;
 
-/// Walks a list of spans, so many rows at a time.
+/// Walks a list of spans, so many rows at a time: a block of the output is 65,536 rows, whatever the spans are.
 pub struct Spans<'s> {
     spans: &'s [Piece],
     /// Rows of the first span that were given already.
@@ -30,7 +36,8 @@ impl<'s> Spans<'s> {
         Self { spans, used: 0 }
     }
 
-    /// Calls `visit` with consecutive rows of inputs until `rows` were given.
+    /// Calls `visit` with consecutive rows of inputs until `rows` were given, or the spans have ended. The first error of `visit`
+    /// ends it.
     pub fn next(&mut self, rows: usize, mut visit: impl FnMut(Piece) -> Result<()>) -> Result<()> {
         let mut wanted = rows as u32;
         while wanted > 0 {
@@ -48,7 +55,7 @@ impl<'s> Spans<'s> {
     }
 }
 
-/// Rows of a column, with the last block open and the last vector decoded.
+/// Rows of a column of one input, with the last block open and the last vector decoded: small spans of one vector decode it once.
 pub struct Cursor<B, T> {
     block: Option<(usize, B)>,
     vector: usize,
@@ -66,7 +73,8 @@ impl<B, T: Copy + Default> Default for Cursor<B, T> {
 }
 
 impl<B: Block<Value = T>, T> Cursor<B, T> {
-    /// Calls `visit` with the values of `rows`, a vector at a time. `open` opens a block.
+    /// Calls `visit` with the values of the rows of `piece`, a vector at a time: rows 1,000..1,030 come as 24 values, then 6.
+    /// `open` opens a block.
     pub fn read(
         &mut self,
         piece: Piece,
@@ -76,6 +84,7 @@ impl<B: Block<Value = T>, T> Cursor<B, T> {
         let (mut row, end) = (piece.start as usize, (piece.start + piece.rows) as usize);
         while row < end {
             let vector = row / VECTOR_ROWS;
+            // Spans only move forward within an input, so a vector that was left is not needed again.
             if self.vector != vector {
                 let index = row / BLOCK_ROWS;
                 if self.block.as_ref().is_none_or(|(open, _)| *open != index) {
@@ -111,7 +120,7 @@ impl<'a> NumberCursor<'a> {
         &self.reader
     }
 
-    /// Appends the values of `rows`.
+    /// Appends the values of the rows of `piece`; NaN is absent.
     pub fn read(&mut self, piece: Piece, out: &mut Vec<f64>) -> Result<()> {
         let open = |block| self.reader.block(block);
         self.cursor.read(piece, open, |values| out.extend_from_slice(values))
@@ -126,13 +135,14 @@ pub struct BlockCache<T> {
 }
 
 impl<T> BlockCache<T> {
-    /// An empty one for each of `inputs`.
+    /// An empty one for each of `inputs`, which share 64 MiB evenly: 8 MiB each for eight.
     pub fn for_each(inputs: usize) -> Vec<Self> {
         let bytes_max = CACHE_BYTES / inputs.max(1);
         (0..inputs).map(|_| Self { blocks: BTreeMap::new(), bytes: 0, bytes_max }).collect()
     }
 
-    /// The block at `index`, opened if it is not here. `size` gives the bytes that it takes.
+    /// The block at `index`, opened if it is not here. `size` gives the bytes that it takes. When they do not fit, all others
+    /// go.
     pub fn block(
         &mut self,
         index: usize,

@@ -1,9 +1,17 @@
 //! Merging sorted dictionaries as streams: only the values that the output uses, one block an input.
+//!
+//! ```text
+//! A   large rare small     used 1, 3     remap 0 1 0 3
+//! B   medium small         used 1, 2     remap 0 2 3
+//! output   large medium small
+//! ```
+//!
+//! `rare` is of rows that are not in the output, so the output does not have it: nothing of a deleted row stays behind.
 
 use super::cursors::BlockCache;
 use crate::{encode::BLOCK_ROWS, encode::text::TextList, error::Result, segment::TextReader};
 
-/// Which codes of an input occur in the output. Code 0, "absent", is not asked for.
+/// Which codes of an input occur in the output, a bit each. Code 0, "absent", may be marked and is not asked for.
 pub struct UsedCodes(Vec<u64>);
 
 impl UsedCodes {
@@ -12,7 +20,7 @@ impl UsedCodes {
         Self(vec![0; (count + 1).div_ceil(64)])
     }
 
-    /// Marks a code.
+    /// Marks a code. One beyond the dictionary is passed over.
     pub fn mark(&mut self, code: i64) {
         if let Some(word) = self.0.get_mut(code as usize / 64) {
             *word |= 1 << (code % 64);
@@ -49,7 +57,7 @@ pub struct ValueStream<'a, 'c> {
 }
 
 impl<'a, 'c> ValueStream<'a, 'c> {
-    /// At the first wanted value.
+    /// A stream at its first value that the output uses. Errors: `Corrupt` when a block of the dictionary is damaged.
     pub fn start(
         reader: &'c TextReader<'a>,
         cache: &'c mut BlockCache<TextList>,
@@ -66,6 +74,7 @@ impl<'a, 'c> ValueStream<'a, 'c> {
         self.code > self.count
     }
 
+    /// Goes to the next wanted value, opening its block if it is another one.
     fn advance(&mut self) -> Result<()> {
         self.code += 1;
         while self.code <= self.count && !self.used.contains(self.code) {
@@ -86,7 +95,8 @@ impl<'a, 'c> ValueStream<'a, 'c> {
     }
 }
 
-/// Gives up to `wanted` more values of the merged dictionary. `given` counts them all.
+/// Gives up to `wanted` more values of the merged dictionary, rising, each once. `given` counts them all: it is the code of the
+/// value that was given last. Fewer than `wanted` end it.
 pub fn next_values(
     streams: &mut [Option<ValueStream<'_, '_>>],
     wanted: usize,
@@ -98,6 +108,7 @@ pub fn next_values(
         let Some(least) = live.map(|stream| &stream.value).min() else { return Ok(()) };
         out.push(least);
         *given += 1;
+        // Every stream that stands at this value gets its code, and moves on.
         let least = out.at(out.len() - 1);
         for stream in streams.iter_mut().flatten() {
             if !stream.is_done() && stream.value == least {

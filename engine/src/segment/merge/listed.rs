@@ -2,6 +2,12 @@
 //!
 //! A day with two thousand properties, each in a few rows, would otherwise cost two thousand times all
 //! of its rows, at every merge.
+//!
+//! ```text
+//! order of the output   A0 B0 A1 B1 A2            positions 0 to 4
+//! rows with the column  A1 = 7, B0 = 3
+//! placed                (1, B, 3) (2, A, 7)       position, input, value; rising
+//! ```
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,17 +21,17 @@ use crate::{
 /// Values of columns of few rows that are kept of a merge's inputs: some 24 MB.
 const CELLS_MAX: usize = 1_000_000;
 
-/// A row of the output: where it stands, the input that it comes from, and its value there.
+/// A row of the output: its position, the input that it comes from, and its value there, a code of that input or a number.
 pub type ListedRow<T> = (u32, u16, T);
 
-/// Where rows of the inputs come to stand in the output.
+/// The position in the output of each row of the inputs; rows of other outputs have none.
 pub struct Places {
     /// For each input by first row: first row, number of rows, and the place of the first.
     spans: Vec<Vec<(u32, u32, u32)>>,
 }
 
 impl Places {
-    /// Of the rows in an order.
+    /// The positions of the rows of an order, for so many inputs.
     pub fn of(order: &Order, inputs: usize) -> Self {
         let mut spans = vec![Vec::new(); inputs];
         let mut place = 0;
@@ -38,6 +44,7 @@ impl Places {
         Self { spans }
     }
 
+    /// The position of a row of an input, by the span that has it.
     fn place(&self, input: usize, row: u32) -> Option<u32> {
         let spans = &self.spans[input];
         let at = spans.partition_point(|&(start, ..)| start <= row).checked_sub(1)?;
@@ -46,10 +53,11 @@ impl Places {
     }
 }
 
-/// A row of an input that has a column: the input, the row, and its value there.
+/// A row of an input that has a column: the input, the row counted in it, and its value there.
 type RareRow<T> = (u16, u32, T);
 
-/// The rows of the inputs that have a column of few rows, read once for all outputs.
+/// The rows of the inputs that have a column of few rows, read once for all outputs: a merge that parts fifty days would read them
+/// fifty times.
 pub struct RareColumns<T> {
     /// By name; `None` for columns of many rows.
     columns: HashMap<String, Option<Arc<[RareRow<T>]>>>,
@@ -83,6 +91,7 @@ impl<T: Copy> RareColumns<T> {
             Some((places.place(usize::from(input), row)?, input, value))
         };
         let mut found: Vec<ListedRow<T>> = known.iter().filter_map(place).collect();
+        // Rows that are few of the inputs may be many of this output, which then is written as any other column.
         if found.len() * numbers::LISTED_FROM >= rows && !found.is_empty() {
             return Ok(None);
         }
@@ -90,6 +99,7 @@ impl<T: Copy> RareColumns<T> {
         Ok(Some(found))
     }
 
+    /// Reads the rows of all inputs that have the column; `None` when a block does not list them or they are more than a million.
     fn read<'a, B: Block<Value = T>, F: Fn(usize) -> Result<B>>(
         &mut self,
         inputs: &[&'a Segment],

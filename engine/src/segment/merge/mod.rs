@@ -8,6 +8,20 @@
 //!
 //! The same code parts units of time, seals them, and takes out what was deleted: a row is left out by the
 //! plan (its series) or by the order (its user).
+//!
+//! Two fresh segments of one series, parted by day:
+//!
+//! ```text
+//! A   Monday 9:10, 9:20, 9:30, Tuesday 0:05        model  large small small large
+//! B   Monday 9:15, 9:20                            model  medium small
+//!
+//! plan     output 1, Monday: A 0..3, B 0..2        output 2, Tuesday: A 3..4
+//! order 1  A0 9:10   B0 9:15   A1 9:20   B1 9:20   A2 9:30         (at equal times the older input first)
+//! values   large medium small                      of the rows of output 1 alone
+//! codes    A 1→1 2→3, B 1→2 2→3                    1 2 3 3 3
+//! ```
+//!
+//! Rows of all outputs and rows that were left out are together those of the inputs, which [`merge`] asserts.
 
 mod plan;
 
@@ -44,26 +58,34 @@ use crate::{
     vfs::Vfs,
 };
 
-/// Values of a numeric column that decide about its exponent, from each input.
+/// Vectors of a numeric column that decide about its exponent, from each input.
 const SAMPLE_VECTORS: usize = 4;
 
-/// The disk, limits and decisions of a merge.
+/// The disk, limits and decisions of a merge. The callers differ in these:
+///
+/// ```text
+///                            level                 split       fate
+/// parting, merging, sealing  merged or sealed      Units(…)    Drop for days that have expired
+/// erasing a user             that of the segment   Nothing     WithoutUser(hash) for the series of the tenant
+/// erasing a tenant           that of the segment   Nothing     Drop for the series of the tenant
+/// ```
 pub struct MergeContext<'a> {
     /// Disk on which the outputs are written.
     pub vfs: &'a dyn Vfs,
     /// Database of the inputs and outputs.
     pub db: Database,
-    /// Names of new segments.
+    /// Gives the name of each new segment, a UUID of version 7.
     pub uuid: &'a dyn Fn() -> uuid::Uuid,
     /// Level of the outputs.
     pub level: u8,
     /// Which rows may share an output.
     pub split: Split,
-    /// Rows of an output, at most.
+    /// Rows of an output, at most; only a single hour of a series may exceed it.
     pub rows_max: u32,
     /// Rows from which on a series of an output has rollups.
     pub rollup_rows_min: u32,
-    /// Decides about the rows of a series on a day since 1970.
+    /// Decides about the rows of a series on a day since 1970. It must not change its mind within one merge: it is asked for
+    /// each input apart.
     pub fate: &'a dyn Fn(&SeriesKey, i64) -> Fate,
     /// Called for each block: waits while queries need the machine, fails when the merge must end.
     pub breathe: &'a dyn Fn() -> Result<()>,
@@ -74,13 +96,17 @@ pub struct MergeContext<'a> {
 pub struct Merged {
     /// The new segments, durable under their final names but for their directories.
     pub segments: Vec<SegmentMeta>,
-    /// For each input, the rows that were left out.
+    /// For each input, the rows that were left out, by series and by user: whose event ids the caller forgets after an erasure.
     pub dropped: Vec<Vec<Range<u32>>>,
 }
 
 /// Merges `inputs`, oldest first. On failure nothing is left behind but what a start removes.
+///
+/// Nothing that is live changes: the caller syncs the directories and records the outputs in place of the inputs.
+/// Errors: `Corrupt` when an input is damaged, `Io` when the disk refuses, and those of `breathe`.
 pub fn merge(context: &MergeContext<'_>, inputs: &[Arc<Segment>]) -> Result<Merged> {
     let mut merged = Merged::default();
+    // Outputs that have their names are not named by any record yet: a failed merge takes them back.
     let done = merge_into(context, inputs, &mut merged);
     if done.is_err() {
         for meta in &merged.segments {
@@ -90,6 +116,7 @@ pub fn merge(context: &MergeContext<'_>, inputs: &[Arc<Segment>]) -> Result<Merg
     done.map(|()| merged)
 }
 
+/// Writes one output after the other; those that are done are in `merged` also when a later one fails.
 fn merge_into(
     context: &MergeContext<'_>,
     inputs: &[Arc<Segment>],
@@ -100,10 +127,12 @@ fn merge_into(
     merged.dropped = plan.dropped;
     let mut merger = Merger::new(context, segments);
     for series in &plan.outputs {
+        // One output at a time: its order and times are in memory, and gone before the next one is ordered.
         let order = order(&merger.inputs, series)?;
         for piece in &order.dropped {
             merged.dropped[usize::from(piece.input)].push(piece.start..piece.start + piece.rows);
         }
+        // An output that lost all of its rows to an erasure is no segment.
         if !order.times.is_empty() {
             merged.segments.push(merger.write(&order)?);
         }
@@ -119,7 +148,8 @@ fn merge_into(
     Ok(())
 }
 
-/// Inputs with the blocks of theirs that were decoded.
+/// Inputs with their decoded blocks. One for all outputs: the next output often needs the block that the last one
+/// ended in.
 struct Merger<'a, 'c> {
     context: &'c MergeContext<'c>,
     inputs: Vec<&'a Segment>,
@@ -137,6 +167,7 @@ impl<'a, 'c> Merger<'a, 'c> {
         Self { context, inputs, event_ids, users, rare_texts, rare_numbers }
     }
 
+    /// Writes one output and returns its record, for the caller to log.
     fn write(&mut self, order: &Order) -> Result<SegmentMeta> {
         let context = self.context;
         let uuid = (context.uuid)();
@@ -155,6 +186,7 @@ impl<'a, 'c> Merger<'a, 'c> {
         written
     }
 
+    /// Columns in the order that the writer asks for: the run directory first.
     fn write_columns(&mut self, writer: &mut SegmentWriter<'_>, order: &Order) -> Result<()> {
         writer.runs(&order.runs)?;
         let mut times = source_of(&order.times);
@@ -174,10 +206,12 @@ impl<'a, 'c> Merger<'a, 'c> {
         Ok(())
     }
 
+    /// Names of the columns that any input has, rising.
     fn names(&self, kind: SectionKind) -> BTreeSet<&'a str> {
         self.inputs.iter().flat_map(|segment| segment.names(kind)).collect()
     }
 
+    /// Event ids are decoded by the block: a cached block serves all pieces that come from it.
     fn write_event_ids(&mut self, writer: &mut SegmentWriter<'_>, order: &Order) -> Result<()> {
         let mut spans = Spans::new(&order.spans);
         writer.event_ids(|rows, out| {
@@ -194,6 +228,8 @@ impl<'a, 'c> Merger<'a, 'c> {
         })
     }
 
+    /// Users first: those of rows that stay, sorted within their tenant. Writing them says which code each user of each input
+    /// gets, and then the codes of the rows follow.
     fn write_users(&mut self, writer: &mut SegmentWriter<'_>, order: &Order) -> Result<()> {
         let context = self.context;
         let used = users::used(&self.inputs, order)?;
@@ -215,6 +251,7 @@ impl<'a, 'c> Merger<'a, 'c> {
             spans.next(rows, |piece| {
                 let input = usize::from(piece.input);
                 codes[input].read(piece, |base, codes| {
+                    // Codes of the piece count from 1 within the tenant; `base` is the number of users before it.
                     let remap = remaps[input].get(base..).unwrap_or_default();
                     let code = |&code: &i64| match code {
                         0 => 0,
@@ -226,6 +263,8 @@ impl<'a, 'c> Merger<'a, 'c> {
         })
     }
 
+    /// A string property in three steps: which codes are used, then the merged dictionary of these, then the codes of
+    /// the output. A column of few rows is read once for all outputs, as a list ([`RareColumns`]), unless bitmaps are made of it.
     fn write_text(
         &mut self,
         writer: &mut SegmentWriter<'_>,
@@ -242,10 +281,12 @@ impl<'a, 'c> Merger<'a, 'c> {
                 Ok(reader.map(|reader| move |block| reader.codes(block)))
             })?
         };
+        // `few` is `None` where many rows may have the column, and empty where none of this output has it.
         if few.as_ref().is_some_and(Vec::is_empty) {
             // Every value of the column was in other rows.
             return Ok(());
         }
+        // Of a listed column only inputs with such a row are opened: dictionaries of the others stay compressed.
         let is_used = |input: usize| {
             let of_it = |rows: &Vec<ListedRow<i64>>| {
                 rows.iter().any(|&(_, other, _)| usize::from(other) == input)
@@ -281,6 +322,7 @@ impl<'a, 'c> Merger<'a, 'c> {
             // Every value of the column was in other rows.
             return Ok(());
         }
+        // Writing the values fills the tables from old codes to new ones, which the codes need: so values come first.
         let mut caches: Vec<BlockCache<TextList>> = BlockCache::for_each(readers.len());
         let mut streams: Vec<Option<ValueStream<'_, '_>>> = Vec::new();
         for ((reader, cache), used) in readers.iter().zip(&mut caches).zip(&used) {
@@ -309,8 +351,8 @@ impl<'a, 'c> Merger<'a, 'c> {
         writer.listed_text_codes(name, values, &remapped.collect::<Vec<_>>())
     }
 
-    /// For each input, the codes that rows of the output have; `None` where it gives no row or
-    /// lacks the column.
+    /// For each input, the codes that rows of the output have; `None` where it lacks the column. First of two passes over the
+    /// codes: the dictionary is written between them.
     fn used_codes<'b>(
         &self,
         order: &Order,
@@ -336,7 +378,7 @@ impl<'a, 'c> Merger<'a, 'c> {
         Ok(used)
     }
 
-    /// A source of codes of the output.
+    /// A source of codes of the output: those of the inputs in the order of the output, each looked up in the table of its input.
     fn remapped<'m, 'b: 'm>(
         &'m self,
         order: &'m Order,
@@ -363,6 +405,7 @@ impl<'a, 'c> Merger<'a, 'c> {
         }
     }
 
+    /// A numeric property, as a list where few rows have it. Rows of an input that lacks the column are absent.
     fn write_numbers(
         &mut self,
         writer: &mut SegmentWriter<'_>,
@@ -391,6 +434,7 @@ impl<'a, 'c> Merger<'a, 'c> {
         for segment in &self.inputs {
             cursors.push(segment.numbers(name)?.map(NumberCursor::new));
         }
+        // Without an exponent no row of this output has a number, and the column is left out.
         let Some(exponent) = self.exponent(order, &mut cursors)? else { return Ok(()) };
         let mut spans = Spans::new(&order.spans);
         writer.numbers(name, exponent, |rows, out| {
@@ -407,6 +451,8 @@ impl<'a, 'c> Merger<'a, 'c> {
 
     /// The exponent for the output's column: the inputs' own where they agree, else what suits a
     /// sample. `None` when no row of the output has a number.
+    ///
+    /// Inputs with exponents 2 and 2 give 2 without a number being looked at; with 0 and 2 those of a sample decide.
     fn exponent(
         &self,
         order: &Order,
@@ -415,15 +461,18 @@ impl<'a, 'c> Merger<'a, 'c> {
         let mut exponents = BTreeSet::new();
         let mut sample = Vec::new();
         let mut has_any = false;
+        // Spans at even distances, so that the sample is of all times and inputs.
         let step = (order.spans.len() / (SAMPLE_VECTORS * self.inputs.len().max(1))).max(1);
         for (at, span) in order.spans.iter().enumerate() {
             if let Some(cursor) = &mut cursors[usize::from(span.input)] {
                 exponents.insert(cursor.reader().exponent());
+                // Until a number was seen, every span is looked at: the column may be of few rows at the end.
                 if at % step == 0 || !has_any {
                     let rows = span.rows.min(VECTOR_ROWS as u32);
                     let known = sample.len();
                     cursor.read(Piece { rows, ..*span }, &mut sample)?;
                     has_any |= sample[known..].iter().any(|value| !value.is_nan());
+                    // Absent rows say nothing about the exponent.
                     if sample.len() > 1 << 16 {
                         sample.retain(|value| !value.is_nan());
                         sample.truncate(1 << 16);
@@ -440,7 +489,7 @@ impl<'a, 'c> Merger<'a, 'c> {
         }))
     }
 
-    /// Whether any row of the output has a number, by reading all of them.
+    /// Whether any row of the output has a number, by reading all of them: the sample may have missed the few that have.
     fn has_number(&self, order: &Order, cursors: &mut [Option<NumberCursor<'_>>]) -> Result<bool> {
         let mut values = Vec::new();
         for span in &order.spans {
@@ -456,7 +505,8 @@ impl<'a, 'c> Merger<'a, 'c> {
     }
 }
 
-/// The blocks that a piece touches, with the rows of each within it.
+/// The blocks that a piece touches, with the rows of each within it: rows 65,530..65,540 are 65,530..65,536 of block 0 and 0..4
+/// of block 1.
 fn by_block(piece: Piece) -> impl Iterator<Item = (usize, Range<usize>)> {
     let (start, end) = (piece.start as usize, (piece.start + piece.rows) as usize);
     (start / BLOCK_ROWS..end.div_ceil(BLOCK_ROWS)).map(move |index| {

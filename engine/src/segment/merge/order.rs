@@ -1,4 +1,15 @@
 //! The order of an output's rows, computed once and followed by every column.
+//!
+//! ```text
+//! A (older)   10 20 30         spans   A 0..1, B 0..1, A 1..2, B 1..2, A 2..3
+//! B           15 20            times   10     15      20      20      30
+//!
+//! A           10 20            inputs that follow each other in time: A 0..2, B 0..2, without comparing
+//! B           20 30
+//! ```
+//!
+//! With an erased user in rows 1 and 2 of A, the piece A 0..3 becomes A 0..1 before anything is ordered, and A 1..3 is listed
+//! as dropped.
 
 use super::{
     cursors::IntCursor,
@@ -9,20 +20,20 @@ use crate::{
     segment::{RunDirectory, Segment},
 };
 
-/// Rows of one output in order.
+/// Rows of one output in order. Each column is read along `spans`, so all columns have their rows in the same order.
 #[derive(Default)]
 pub struct Order {
     /// The rows as ranges of the inputs.
     pub spans: Vec<Piece>,
-    /// Timestamp of each row, in milliseconds since 1970.
+    /// Timestamp of each row, in milliseconds since 1970; already decoded, so the column of times is written from here.
     pub times: Vec<i64>,
     /// Run directory of the output, without series that lost all rows.
     pub runs: RunDirectory,
-    /// Rows that were left out because of their user.
+    /// Rows that were left out because of their user, as ranges of the inputs.
     pub dropped: Vec<Piece>,
 }
 
-/// Rows of a series that follow each other in one input.
+/// Rows of a series that follow each other in one input, with their times; rows before `at` are in the order already.
 struct Stream {
     piece: Piece,
     times: Vec<i64>,
@@ -30,6 +41,9 @@ struct Stream {
 }
 
 /// Orders the rows of an output: by series as planned, then by time, then by age of their input.
+///
+/// In memory are the times of one series of each input, besides those of the output.
+/// Errors: `Corrupt` when times or users of an input are damaged.
 pub fn order(inputs: &[&Segment], series: &[SeriesPlan<'_>]) -> Result<Order> {
     let mut order = Order::default();
     let mut times: Vec<IntCursor<'_>> = inputs.iter().map(|_| IntCursor::default()).collect();
@@ -40,6 +54,7 @@ pub fn order(inputs: &[&Segment], series: &[SeriesPlan<'_>]) -> Result<Order> {
         for &piece in &plan.pieces {
             let input = usize::from(piece.input);
             let segment = inputs[input];
+            // Rows of an erased user are taken out before the times are read.
             let kept = match plan.without_user {
                 None => vec![piece],
                 Some(user) => without_user(segment, user, piece, &mut users[input], &mut order)?,
@@ -55,6 +70,7 @@ pub fn order(inputs: &[&Segment], series: &[SeriesPlan<'_>]) -> Result<Order> {
             }
         }
         merge(streams, &mut order);
+        // A series that lost all rows has no run.
         if order.times.len() > start {
             order.runs.push(plan.key.clone(), &order.times[start..]);
         }
@@ -63,14 +79,14 @@ pub fn order(inputs: &[&Segment], series: &[SeriesPlan<'_>]) -> Result<Order> {
 }
 
 /// User codes of an input, and the last looked-up user with the code: a look-up reads all users
-/// of the tenant.
+/// of the tenant. Without a code the tenant has no row of the user in this input.
 #[derive(Default)]
 struct UserCursor<'a> {
     codes: IntCursor<'a>,
     known: Option<((usize, u128), Option<i64>)>,
 }
 
-/// The ranges of a piece without the rows of a user.
+/// The ranges of a piece without the rows of a user, which are added to `order.dropped`.
 fn without_user<'a>(
     segment: &'a Segment,
     user: u128,
@@ -105,7 +121,8 @@ fn without_user<'a>(
     Ok(kept)
 }
 
-/// Merges sorted streams; among equal times the earlier stream comes first.
+/// Merges sorted streams; among equal times the earlier stream comes first. Moves as many rows at once as one stream leads by, so
+/// inputs that overlap little give few spans.
 fn merge(mut streams: Vec<Stream>, order: &mut Order) {
     streams.retain(|stream| !stream.times.is_empty());
     // Inputs that follow each other in time need no comparing.
@@ -136,7 +153,7 @@ fn merge(mut streams: Vec<Stream>, order: &mut Order) {
     }
 }
 
-/// The stream whose next row is earliest, but for `except`.
+/// The stream whose next row is earliest, but for `except`; of equal ones the first. `None` when all others are used up.
 fn earliest(streams: &[Stream], except: Option<usize>) -> Option<usize> {
     streams
         .iter()
@@ -146,6 +163,7 @@ fn earliest(streams: &[Stream], except: Option<usize>) -> Option<usize> {
         .map(|(at, _)| at)
 }
 
+/// Appends rows, joined to the last span where they follow it in their input.
 fn push_span(spans: &mut Vec<Piece>, span: Piece) {
     match spans.last_mut() {
         Some(last) if last.input == span.input && last.start + last.rows == span.start => {

@@ -2,6 +2,15 @@
 //!
 //! Everything is decided from run directories; no column is touched. Outputs hold one unit of
 //! time each when units are split, at most so many rows, and whole series wherever one fits.
+//!
+//! ```text
+//! three fresh inputs, days parted, 4,000,000 rows an output
+//!
+//! Monday    acme/call 900,000   acme/error 40,000   zeta/call 2,000,000     2,940,000 → output 1
+//! Tuesday   acme/call 700,000   zeta/call 9,000,000                         output 2: acme/call
+//!                                                                           outputs 3 to 5: zeta/call, cut between hours
+//! expired   old/call 10,000     fate Drop                                   in no output; listed as dropped
+//! ```
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -17,11 +26,12 @@ pub enum Fate {
     Keep,
     /// All rows are left out.
     Drop,
-    /// Rows of the user with this hash are left out.
+    /// Rows of the user with this hash are left out; which these are is seen when the user codes are read.
     WithoutUser(u128),
 }
 
-/// Which rows may share an output.
+/// Which rows may share an output: those of one unit while history is parted and merged, any rows of a segment that is rewritten
+/// for an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
     /// Rows of one unit of time.
@@ -30,7 +40,7 @@ pub enum Split {
     Nothing,
 }
 
-/// Consecutive rows of an input.
+/// Consecutive rows of an input: `{ input: 1, start: 0, rows: 2 }` are the first two rows of the second input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// Index of the input.
@@ -48,11 +58,12 @@ pub struct SeriesPlan<'a> {
     pub key: &'a SeriesKey,
     /// The rows as ranges of the inputs.
     pub pieces: Vec<Piece>,
-    /// Hash of the user whose rows are left out.
+    /// Hash of the user whose rows are left out, `None` for almost every merge.
     pub without_user: Option<u128>,
 }
 
 impl SeriesPlan<'_> {
+    /// Rows of the series in this output, those of a user to be left out included.
     fn rows(&self) -> u64 {
         self.pieces.iter().map(|piece| u64::from(piece.rows)).sum()
     }
@@ -67,7 +78,9 @@ pub struct Plan<'a> {
     pub dropped: Vec<Vec<Range<u32>>>,
 }
 
-/// Plans the merge of `inputs`, of which there are at most 65,536.
+/// Plans the merge of `inputs`, of which there are at most 65,536. `fate` is asked once for each series and day of each input.
+///
+/// Outputs come by unit, the earliest first, and rise by series within one.
 pub fn plan<'a>(
     inputs: &[&'a Segment],
     split: Split,
@@ -96,6 +109,7 @@ pub fn plan<'a>(
                     pieces: Vec::new(),
                     without_user: None,
                 });
+                // An erasure is of one user, and one is carried out at a time: all days of a series name the same user or none.
                 series.without_user = series.without_user.or(without_user);
                 add_piece(&mut series.pieces, input as u16, rows);
             }
@@ -107,6 +121,7 @@ pub fn plan<'a>(
     plan
 }
 
+/// Appends rows, joined to the last piece where they follow it: days of one series that stay together are one piece.
 fn add_piece(pieces: &mut Vec<Piece>, input: u16, rows: Range<u32>) {
     match pieces.last_mut() {
         Some(last) if last.input == input && last.start + last.rows == rows.start => {
@@ -127,6 +142,7 @@ fn pack<'a>(
 ) {
     let rows_max = u64::from(rows_max);
     let series: Vec<SeriesPlan<'a>> = series.collect();
+    // Where one output takes all rows, namespaces share it: a store of many small ones would have a file for each otherwise.
     let fits_one = series.iter().map(SeriesPlan::rows).sum::<u64>() <= rows_max;
     let mut current: Vec<SeriesPlan<'a>> = Vec::new();
     let mut filled = 0;
@@ -139,6 +155,7 @@ fn pack<'a>(
         for part in parts {
             let changes_owner =
                 current.last().is_some_and(|last| last.key.namespace != part.key.namespace);
+            // Two parts of one series never share an output: a run directory refuses two runs of one key.
             let is_full = filled + part.rows() > rows_max
                 || changes_owner && !fits_one && filled >= rows_max / 4
                 || current.last().is_some_and(|last| last.key == part.key);
@@ -155,7 +172,8 @@ fn pack<'a>(
     }
 }
 
-/// Cuts a series between hours into parts of at most `rows_max` rows, or of one hour.
+/// Cuts a series between hours into parts of at most `rows_max` rows, or of one hour. Rows of an hour of all inputs stay
+/// together, so the parts follow each other in time.
 fn cut_by_hours<'a>(
     inputs: &[&'a Segment],
     whole: &SeriesPlan<'a>,
@@ -188,7 +206,7 @@ fn cut_by_hours<'a>(
     parts
 }
 
-/// The hours of a run that lie inside a piece, in the segment's row numbers.
+/// The hours of a run that lie inside a piece, in the segment's row numbers: a piece of some days of a run has some of its hours.
 fn hours_within<'r>(
     run: &'r Run,
     piece: &'r Piece,

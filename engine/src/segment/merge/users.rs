@@ -2,6 +2,15 @@
 //!
 //! Codes of an input count among the users of the row's tenant. Here they are counted from the input's
 //! first user, so that one table an input says what became of each.
+//!
+//! ```text
+//! A   acme: anne bob   zeta: carl         used all        remap 0 1 2 1
+//! B   acme: bob        zeta: anne carl    used 1, 3       remap 0 2 0 1
+//! output   acme: anne bob   zeta: carl
+//! ```
+//!
+//! Damage: a row whose code is beyond the users of its tenant would get a user of the next one, so it is refused:
+//! `seg/l0/019a….seg: rows from 2 have users that are not of their tenant`.
 
 use super::{
     cursors::{BlockCache, IntCursor},
@@ -15,7 +24,7 @@ use crate::{
     segment::{RunDirectory, Segment, USERS_A_BLOCK},
 };
 
-/// The rows' users of one input.
+/// User codes of one input, with the tenant that the last row was of: rows of one tenant follow each other.
 pub struct UserCodes<'a> {
     segment: &'a Segment,
     codes: IntCursor<'a>,
@@ -23,13 +32,15 @@ pub struct UserCodes<'a> {
 }
 
 impl<'a> UserCodes<'a> {
-    /// Before the first row.
+    /// A reader before the first row.
     pub fn new(segment: &'a Segment) -> Self {
         Self { segment, codes: IntCursor::default(), tenant: 0 }
     }
 
-    /// Calls `visit` with the codes of `piece`, and with the number of users before the tenant's whose
-    /// they are.
+    /// Calls `visit` with the codes of `piece`, and with the number of users of the tenants before theirs: 2 for rows of zeta in A.
+    /// A piece may go across tenants; a call never does.
+    ///
+    /// Errors: `Corrupt` when a code is beyond the users of its tenant.
     pub fn read(&mut self, piece: Piece, mut visit: impl FnMut(usize, &[i64])) -> Result<()> {
         let (segment, tenants) = (self.segment, self.segment.tenants());
         let (mut start, end) = (piece.start, piece.start + piece.rows);
@@ -37,10 +48,12 @@ impl<'a> UserCodes<'a> {
             if !tenants.rows(self.tenant).contains(&start) {
                 self.tenant = tenants.of_row(start);
             }
+            // Up to the end of the tenant's rows, and at least one row: a piece behind the last tenant must end, too.
             let stop = tenants.rows(self.tenant).end.clamp(start + 1, end);
             let base = tenants.users(self.tenant).start;
             let part = Piece { start, rows: stop - start, ..piece };
             let users = 0..=tenants.users(self.tenant).len() as i64;
+            // Checked before `visit` sees the codes: it marks them without looking.
             let mut are_his = true;
             self.codes.read(
                 part,
@@ -62,7 +75,7 @@ impl<'a> UserCodes<'a> {
     }
 }
 
-/// For each input, the users that rows of the output have.
+/// For each input, the users that rows of the output have, counted from the input's first user.
 pub fn used(inputs: &[&Segment], order: &Order) -> Result<Vec<UsedCodes>> {
     let counts = inputs.iter().map(|segment| Ok(UsedCodes::none(segment.user_count()?)));
     let mut used = counts.collect::<Result<Vec<_>>>()?;
@@ -77,23 +90,25 @@ pub fn used(inputs: &[&Segment], order: &Order) -> Result<Vec<UsedCodes>> {
     Ok(used)
 }
 
-/// The wanted users of one input, one after the other.
+/// The wanted users of one input, one after the other: those that a row of the output has.
 pub struct UserStream<'a, 'c> {
     segment: &'a Segment,
     cache: &'c mut BlockCache<TextList>,
     used: &'c UsedCodes,
-    /// Places of the input's tenants among the output's.
+    /// Indexes of the input's tenants among the output's.
     places: Vec<u32>,
-    /// For each user from 1, his code in the output; 0 while he has none.
+    /// For each user of the input, from 1 on, its code in the output; 0 while it has none.
     pub remap: Vec<u32>,
     tenant: usize,
     at: usize,
-    /// The place of the tenant of the user at hand, and his id; `None` at the end.
+    /// Index in the output of the tenant of the current user, and the id of the user; `None` at the end.
     key: Option<(u32, Vec<u8>)>,
 }
 
 impl<'a, 'c> UserStream<'a, 'c> {
-    /// At the first wanted user. `runs` are the output's.
+    /// A stream at its first user. `runs` are those of the output.
+    ///
+    /// Errors: `Corrupt` when a block of users is damaged.
     pub fn start(
         segment: &'a Segment,
         cache: &'c mut BlockCache<TextList>,
@@ -107,7 +122,7 @@ impl<'a, 'c> UserStream<'a, 'c> {
         Ok(stream)
     }
 
-    /// Goes to the first wanted user from `at` on.
+    /// Goes to the first wanted user from `at` on; `key` is what the streams are compared by, tenant first.
     fn seek(&mut self) -> Result<()> {
         let count = self.remap.len() - 1;
         while self.at < count && !self.used.contains(self.at + 1) {
@@ -117,6 +132,7 @@ impl<'a, 'c> UserStream<'a, 'c> {
             self.key = None;
             return Ok(());
         }
+        // Tenants without users are passed over: their ranges are empty.
         while self.at >= self.segment.tenants().users(self.tenant).end {
             self.tenant += 1;
         }
@@ -131,7 +147,8 @@ impl<'a, 'c> UserStream<'a, 'c> {
     }
 }
 
-/// Where each tenant of an input stands among those of the output; both are ordered alike.
+/// The index of each tenant of an input among those of the output; both are ordered alike. Of a tenant that the output lacks it is
+/// that of the next one, or `u32::MAX`: none of its users is used.
 fn places(input: &RunDirectory, output: &RunDirectory) -> Vec<u32> {
     let mut wanted = output.tenants().enumerate().peekable();
     let place = |tenant| {
@@ -143,8 +160,8 @@ fn places(input: &RunDirectory, output: &RunDirectory) -> Vec<u32> {
     input.tenants().map(place).collect()
 }
 
-/// Gives up to `wanted` more users of the output. `given` is the tenant that the last one was of, and
-/// how many of his there were.
+/// Gives up to `wanted` more users of the output: for each the index of its tenant, in `tenants`, and its id, in `texts`. `given` is
+/// the tenant of the last one and its code there; codes begin at 1 with each tenant.
 pub fn next_users(
     streams: &mut [UserStream<'_, '_>],
     wanted: usize,
@@ -162,6 +179,7 @@ pub fn next_users(
         tenants.push(place);
         texts.push(text);
         let text = texts.at(texts.len() - 1);
+        // The user of every input that has it gets the same code, so rows of one user stay one user.
         let is_his = |key: &(u32, Vec<u8>)| key.0 == place && key.1 == text;
         for stream in streams.iter_mut().filter(|stream| stream.key.as_ref().is_some_and(is_his)) {
             stream.at += 1;

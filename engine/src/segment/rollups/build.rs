@@ -1,4 +1,18 @@
 //! Computing the rollups of a segment from its columns, a vector of rows at a time.
+//!
+//! A series and day is added up in arrays that codes and hours index, and then each array becomes a block:
+//!
+//! ```text
+//! a day of a series with two hours; model has codes 0 to 3 (absent, large, rare, small)
+//!
+//! row   hour  model  plan   ms
+//! 0     0     1      0      12.5      counts[model][1 * 2 + 0] += 1    pairs[model/plan][1 * 2 + 0] += 1
+//! 1     0     3      1      absent    counts[model][3 * 2 + 0] += 1    pairs[model/plan][3 * 2 + 1] += 1
+//! 2     1     1      0      9.0       counts[model][1 * 2 + 1] += 1    numbers[ms][hour 1].add(9.0)
+//! ```
+//!
+//! The same code runs when a segment is written and when it is verified, and both times gives the same bytes: states are
+//! added to in the order of rows, and nothing depends on threads or hash tables.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
@@ -40,6 +54,8 @@ pub struct RollupSection {
 
 /// Positions in the run directory of the series that are worth a rollup: those with at least `rows_min` rows, and on
 /// the mean at least [`ROWS_A_DAY_MIN`] on a day.
+///
+/// With `rows_min` 256 a series of 3,000 rows on 30 days is (100 a day), one of 1,000 rows on 30 days is not.
 pub fn worth_it(runs: &[Run], rows_min: u32) -> Vec<u32> {
     let are_enough = |run: &Run| {
         let by_days = run.day_count().saturating_mul(ROWS_A_DAY_MIN.min(rows_min as usize));
@@ -48,7 +64,8 @@ pub fn worth_it(runs: &[Run], rows_min: u32) -> Vec<u32> {
     runs.iter().zip(0u32..).filter(|(run, _)| are_enough(run)).map(|(_, at)| at).collect()
 }
 
-/// The runs of each event of a namespace, with all tenants, by namespace and name.
+/// The runs of each event of a namespace, with all tenants, by namespace and name: `(2, "call") → [0, 2]` in the golden file of
+/// [`super`].
 fn runs_by_event(runs: &[Run]) -> BTreeMap<(u32, &str), Vec<u32>> {
     let mut events: BTreeMap<_, Vec<u32>> = BTreeMap::new();
     for (run, at) in runs.iter().zip(0u32..) {
@@ -72,7 +89,9 @@ pub fn events_worth_it(runs: &[Run], rows_min: u32) -> Vec<u32> {
 }
 
 /// The rollups of the series at `series` of the run directory, rising, then of the events whose first runs
-/// are at `events`, rising. None is no section at all.
+/// are at `events`, rising. Without any of them there is no section at all.
+///
+/// Errors: `Corrupt` when a column of the segment is damaged.
 pub fn build(segment: &Segment, series: &[u32], events: &[u32]) -> Result<Vec<RollupSection>> {
     if series.is_empty() && events.is_empty() {
         return Ok(Vec::new());
@@ -90,6 +109,7 @@ pub fn build(segment: &Segment, series: &[u32], events: &[u32]) -> Result<Vec<Ro
         }
         push_days(days, &mut sections);
     }
+    // The same day of all tenants: their pieces are added up one after the other into one state.
     let by_event = runs_by_event(runs);
     for run in events.iter().filter_map(|&position| runs.get(position as usize)) {
         let positions = by_event.get(&(run.key.namespace.0, &*run.key.name));
@@ -119,7 +139,8 @@ pub fn build(segment: &Segment, series: &[u32], events: &[u32]) -> Result<Vec<Ro
     Ok(sections)
 }
 
-/// Appends a block to each section: of the days of a series, each with a block for each section.
+/// Appends a block to each section: of the days of a series, each with a block for each section. One day is written as it is, several
+/// behind a list of their lengths; where no day is kept, one byte says so.
 fn push_days(days: Vec<Vec<Vec<u8>>>, sections: &mut [RollupSection]) {
     let mut days: Vec<_> = days.into_iter().map(Vec::into_iter).collect();
     for section in sections {
@@ -139,12 +160,14 @@ fn push_days(days: Vec<Vec<Vec<u8>>>, sections: &mut [RollupSection]) {
     }
 }
 
+/// The columns that rollups are made of: dimensions with at most 1,024 values, and the first 32 numeric properties by name.
 struct ColumnReaders<'a> {
     segment: &'a Segment,
     dimensions: Vec<Dimension<'a>>,
     numbers: Vec<(String, NumberReader<'a>)>,
 }
 
+/// One of the [`ROLLUP_DIMENSIONS`] that the segment has.
 struct Dimension<'a> {
     name: &'static str,
     reader: TextReader<'a>,
@@ -160,6 +183,7 @@ struct TenantUsers {
 }
 
 impl TenantUsers {
+    /// Hashes of the users of a tenant by code less 1; those of the last tenant are kept.
     fn hashes(&mut self, segment: &Segment, tenant: usize) -> Result<&[u128]> {
         let known = match self.known.take() {
             Some((known, hashes)) if known == tenant => (known, hashes),
@@ -183,6 +207,7 @@ struct Opened<'a> {
 }
 
 impl Opened<'_> {
+    /// Decodes a vector of all columns, unless it is the one that is decoded.
     fn load(&mut self, vector: usize) -> Result<()> {
         if self.vector == Some(vector) {
             return Ok(());
@@ -199,7 +224,7 @@ impl Opened<'_> {
     }
 }
 
-/// Aggregates of the rows of one series.
+/// Aggregates of the rows of a day of one series, or of one event over all tenants.
 struct States {
     /// By dimension: `code * hours + hour`.
     counts: Vec<Vec<u32>>,
@@ -244,7 +269,7 @@ impl<'a> ColumnReaders<'a> {
         all.filter(|&(a, b)| self.dimensions[a].codes * self.dimensions[b].codes <= PAIRS_MAX)
     }
 
-    /// The sections, without blocks.
+    /// The sections, without blocks, in the order in which [`States::blocks`] gives their blocks.
     fn sections(&self) -> Vec<RollupSection> {
         let section = |kind, name: String| RollupSection { kind, name, blocks: Vec::new() };
         let name = |at: usize| self.dimensions[at].name;
@@ -324,6 +349,7 @@ impl<'a> ColumnReaders<'a> {
         Ok(states)
     }
 
+    /// Adds the rows of one run on a day, hour by hour where hours are kept, each vector by vector.
     fn add_run(
         &self,
         run: &Run,
@@ -361,6 +387,7 @@ impl<'a> ColumnReaders<'a> {
                 for (&(a, b), counts) in pairs.iter().zip(&mut states.pairs) {
                     let both = codes[a][within.clone()].iter().zip(&codes[b][within.clone()]);
                     for (&first, &second) in both {
+                        // Mixed radix; the pair is stored by this number.
                         let at = first as usize * sizes[b] + second as usize;
                         if let Some(count) = counts.get_mut(at) {
                             *count += 1;
@@ -381,6 +408,7 @@ impl<'a> ColumnReaders<'a> {
                 for (at, values) in opened.number_values.iter().enumerate() {
                     for row in within.clone() {
                         let value = values[row];
+                        // Absent: it counts neither in the total nor in that of any value.
                         if value.is_nan() {
                             continue;
                         }
@@ -399,6 +427,7 @@ impl<'a> ColumnReaders<'a> {
         Ok(())
     }
 
+    /// Opens a block of every column; nothing is decoded yet.
     fn open_block(&self, index: usize) -> Result<Opened<'a>> {
         let codes = self.dimensions.iter().map(|dimension| dimension.reader.codes(index));
         let numbers = self.numbers.iter().map(|(_, reader)| reader.block(index));
@@ -415,7 +444,8 @@ impl<'a> ColumnReaders<'a> {
     }
 }
 
-/// The vectors that a range of rows touches: block, vector in it, and the rows within the vector.
+/// The vectors that a range of rows touches: block, vector in it, and the rows within the vector. Rows 65,000..66,000 are
+/// `(0, 63, 488..1024)` and `(1, 0, 0..464)`.
 fn vectors(rows: Range<usize>) -> impl Iterator<Item = (usize, usize, Range<usize>)> {
     let first = rows.start / VECTOR_ROWS;
     (first..rows.end.div_ceil(VECTOR_ROWS)).map(move |vector| {
@@ -451,7 +481,8 @@ impl States {
     }
 }
 
-/// Totals of each value, then its hours.
+/// Totals of each value, then its hours. Not kept where values are so many that reading the rows is as quick; without hours where
+/// these would be too many counts.
 fn counts_block(counts: &[u32], (hours, has_hours): (usize, bool), rows: usize) -> Vec<u8> {
     let of_codes = || counts.chunks(hours.max(1)).zip(0u64..);
     let total = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).sum::<u64>();
@@ -499,7 +530,7 @@ fn pairs_block(counts: &[u32], second_codes: usize, rows: usize) -> Vec<u8> {
     out
 }
 
-/// The total, then the hours.
+/// The total, then the hours. A total is always kept: it is one state.
 fn numbers_block(states: &[Sums], has_hours: bool, rows: usize) -> Vec<u8> {
     let mut out = vec![NOT_KEPT];
     let mut total = Sums::default();
@@ -513,7 +544,7 @@ fn numbers_block(states: &[Sums], has_hours: bool, rows: usize) -> Vec<u8> {
     out
 }
 
-/// Each value that occurs with a number, and its state.
+/// Each value that occurs with a number, and its state. Not kept with more than one state for 64 rows.
 fn numbers_by_block(states: &[Sums], rows: usize) -> Vec<u8> {
     let present: Vec<(u64, &Sums)> =
         (0u64..).zip(states).filter(|(_, state)| state.count() > 0).collect();

@@ -1,4 +1,14 @@
 //! Reading the rollups of a segment.
+//!
+//! ```text
+//! segment.rollups(SectionKind::RollupCounts, "model")      the section; a reader for all series
+//!   .counts(RollupAt { index: 0, day: 0 }, 1)              totals [(1, 21), (3, 7)], hours [21, 7]
+//!   .form(RollupAt { index: 1, day: 0 })                   Day: of an event over all tenants no hours are kept
+//! segment.rollups(SectionKind::RollupCounts, "shape")      no such section: every call gives "not kept"
+//! ```
+//!
+//! "Not kept" (`None`, `false`) is an answer, not an error: the query reads the rows of that day. Damage is `Corrupt`:
+//! `hours and total of a rollup disagree`, `a rollup lacks a day`, `a rollup has an unknown form`.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -28,7 +38,7 @@ pub struct RollupAt {
 /// The rollups that a day of a series has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RollupForm {
-    /// Its rows are read instead.
+    /// None: its rows are read instead.
     Nothing,
     /// That of the day.
     Day,
@@ -46,7 +56,7 @@ pub struct DimensionCounts {
 }
 
 impl Segment {
-    /// The number of a run among those that are rolled up.
+    /// The number of a run among those that are rolled up; `run` is its position in the run directory.
     pub fn rollup_of(&self, run: usize) -> Option<usize> {
         self.rolled_up().binary_search(&(run as u32)).ok()
     }
@@ -82,12 +92,12 @@ pub struct RollupReader<'a> {
 }
 
 impl<'a> RollupReader<'a> {
-    /// Whether rollups of any series are kept.
+    /// Whether rollups of any series are kept; without, each call returns at once.
     pub fn exists(&self) -> bool {
         self.section.is_some()
     }
 
-    /// Cuts the block of a series into its days.
+    /// Cuts the block of a series into its days: those of form 3 by the list of lengths, any other is the block of a single day.
     fn open(&mut self, section: usize, index: usize) -> Result<()> {
         let block = self.segment.block_at(section, index)?;
         self.index = None;
@@ -119,7 +129,9 @@ impl<'a> RollupReader<'a> {
         Ok(())
     }
 
-    /// The form of a block and what follows it; `None` when it is not kept.
+    /// The form of the block of a day and what follows it; `None` when it is not kept.
+    ///
+    /// Errors: `Corrupt` when the series has fewer days, or the form is unknown.
     fn block(&mut self, at: RollupAt) -> Result<Option<(u8, Cursor<'a>)>> {
         let Some(section) = self.section else { return Ok(None) };
         if self.index != Some(at.index) {
@@ -150,7 +162,7 @@ impl<'a> RollupReader<'a> {
     }
 
     /// Calls `visit` with each value of a dimension that occurs on a day of a series, by code within `codes`, and its
-    /// rows. Returns whether the rollup is kept.
+    /// rows. Returns whether the rollup is kept. With `codes` `3..=3` above it is called once, with 3 and 7.
     pub fn each_count(
         &mut self,
         at: RollupAt,
@@ -263,14 +275,14 @@ impl<'a> RollupReader<'a> {
         Ok(Some(users))
     }
 
-    /// The number of users of a day of a series, from their set.
+    /// The number of users of a day of a series, from the first varint of their set: no code is decoded.
     pub fn user_count(&mut self, at: RollupAt) -> Result<Option<usize>> {
         let Some((_, mut cursor)) = self.block(at)? else { return Ok(None) };
         rising::read_count(&mut cursor).map(Some)
     }
 
     /// The values of a dimension with so many codes that each of so many users of a day of a series has: of each user
-    /// a bit for each code.
+    /// a bit for each code. `[0b1010, …]` says that the first user has rows with codes 1 and 3.
     pub fn user_values(
         &mut self,
         at: RollupAt,
@@ -298,6 +310,7 @@ fn each_by_code<T>(
     let mut next = 0u32;
     for _ in 0..cursor.count(2)? {
         let code = next.saturating_add(cursor.varint_u32()?);
+        // Codes rise, so no requested code follows; the rest of the block is not looked at.
         if code > *codes.end() {
             return Ok(());
         }

@@ -3,6 +3,16 @@
 //! Users are codes of their tenant's part of the segment, so a set of them takes half a byte a user, and a query adds
 //! sets of days up by number. Of a dimension with few values each user has a bit for each: a set by value takes no
 //! list of its own.
+//!
+//! ```text
+//! users 1 to 6, each with rows of model large (1) and small (3); user 6 has one on plan trial (1)
+//!
+//! set           01  06 00 06 aa 0a      totals; six numbers, no low bits, high part of the last 6, six steps of one
+//! by model      01  aa aa 2a            four bits a user: 1010 1010 …
+//! by plan       01  55 0d               two bits a user: 01 01 01 01 01 11
+//! ```
+//!
+//! "How many users had a row of small" counts bits 3; over several days, sets are united by code first.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -12,10 +22,10 @@ use crate::{
     index::bitmaps::ROLLUP_DIMENSIONS,
 };
 
-/// A user's values of each dimension: a bit for each of the first codes.
+/// A user's values of each dimension: a bit for each of the first eight codes. Dimensions with more are not stored by user.
 type Masks = [u8; ROLLUP_DIMENSIONS.len()];
 
-/// The users of the rows that were added.
+/// The users of the rows that were added, by code within their tenant.
 #[derive(Default)]
 pub struct UserSets {
     /// Up to `unique` each user once, rising.
@@ -37,6 +47,7 @@ impl UserSets {
         }
     }
 
+    /// Sorts, and joins the entries of each user: the values of all of its rows.
     fn settle(&mut self) {
         self.users.sort_unstable_by_key(|(user, _)| *user);
         self.users.dedup_by(|(user, masks), (kept, all)| {

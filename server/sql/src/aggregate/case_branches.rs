@@ -1,4 +1,18 @@
 //! Expressions that select one of several columns by conditions: `CASE WHEN timestamp < … THEN a ELSE -b END`.
+//!
+//! Their sum is that of each column in the groups in which its conditions hold:
+//!
+//! ```text
+//! sum(CASE WHEN tenant_id = 'acme' THEN ms ELSE -ms END) … GROUP BY event_name
+//!
+//! branches                              parts, over groups by event and tenant
+//! ms, where tenant_id = 'acme'          sum(CASE WHEN tenant_id = 'acme' THEN "sum of measure 0" END)
+//! -ms, where that IS NOT TRUE           sum(CASE WHEN tenant_id = 'acme' IS NOT TRUE THEN "sum of measure 0" END)
+//!
+//! the first minus the second, null where both are
+//! ```
+//!
+//! `CASE tenant_id WHEN 'acme' THEN …`, `a + b` and `coalesce(a, b)` are no such expressions.
 
 use datafusion_expr::{Case, Expr};
 
@@ -23,6 +37,8 @@ pub fn branches(expr: &Expr) -> Option<Vec<Branch<'_>>> {
 }
 
 /// Appends the branches of an expression that is looked at where some conditions hold. False where it may be something else.
+///
+/// A null has no branch: it adds nothing to a sum. Two minus signs are none.
 fn find<'e>(
     expr: &'e Expr,
     conditions: &[Expr],

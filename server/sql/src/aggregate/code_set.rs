@@ -7,6 +7,23 @@
 //! ```
 //!
 //! Codes of a statement's dictionary are dense, and most codes that come are members already: a bit answers that at once.
+//!
+//! Which form a set has, after the seventeenth member:
+//!
+//! ```text
+//! 20 members up to 19               19 / 8 = 2 bytes of bits, of 20 × 8 + 256 = 416     words
+//! 21 members, one of them 4000000   500,000 bytes, of 424                               roaring
+//! 70001 members up to 4000000       500,000 bytes, of 560,264                           words again
+//! ```
+//!
+//! The bytes of a state, which partitions hand to each other:
+//!
+//! ```text
+//! 00  03 00 00 00  09 00 00 00        a list: 3, 9
+//! 02  ff ff 0f 00 00 00 00 00         words: 0 to 19
+//! 01  …                               a roaring bitmap in its portable format
+//! (nothing)                           no member, as a null is read
+//! ```
 
 use datafusion_common::{DataFusionError, Result};
 use roaring::RoaringBitmap;
@@ -52,7 +69,8 @@ impl CodeSet {
         }
     }
 
-    /// Adds a code.
+    /// Adds a code. The form changes where it has to: from a list at the seventeenth member, from words when a code is too large for them, and
+    /// from a bitmap each time that its members have doubled and suit words.
     pub fn insert(&mut self, code: u32) {
         match self {
             Self::Listed(codes) if codes.contains(&code) => {}
@@ -119,7 +137,7 @@ impl CodeSet {
         }
     }
 
-    /// Appends the state.
+    /// Appends the state: a byte that tells the form, and the members.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Listed(codes) => {
@@ -138,7 +156,7 @@ impl CodeSet {
         }
     }
 
-    /// Adds the codes of a state.
+    /// Adds the codes of a state, of whatever form.
     ///
     /// Errors: a bitmap that is none.
     pub fn merge(&mut self, state: &[u8]) -> Result<()> {
@@ -170,6 +188,7 @@ impl CodeSet {
         Ok(())
     }
 
+    /// Adds the members of words.
     fn merge_words(&mut self, mut other: Vec<u64>) {
         let count_of = |words: &[u64]| words.iter().map(|word| u64::from(word.count_ones())).sum();
         match std::mem::take(self) {
@@ -194,7 +213,7 @@ impl CodeSet {
     }
 }
 
-/// Whether words up to a code take no more than what members may.
+/// Whether words up to a code take no more than what members may: of 17 members up to code 3143, as 3143 / 8 is 392.
 fn words_fit(max_code: u32, count: u64) -> bool {
     u64::from(max_code / 8) <= count * WORDS_BYTES_A_CODE + WORDS_BYTES_FREE
 }

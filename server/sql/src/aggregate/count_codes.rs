@@ -7,6 +7,14 @@
 //!
 //! Codes of a statement are dense, so a group's [`CodeSet`] takes an eighth of a byte to some eight bytes a code, where a hash table of groups and
 //! values takes sixteen and more.
+//!
+//! ```text
+//! partition 0   day 1: {0, 3}   day 2: {3}         states, a group in each row: 00 00000000 03000000 | 00 03000000
+//! partition 1   day 1: {3, 7}                      states: 00 03000000 07000000
+//! merged        day 1: {0, 3, 7}   day 2: {3}      answers 3 and 1
+//! ```
+//!
+//! Rows without a code, and those that a `FILTER` leaves out, count for nothing. A group without codes is 0, never null.
 
 use std::sync::Arc;
 
@@ -24,7 +32,7 @@ use datafusion_expr::{
 
 use super::code_set::{self, CodeSet};
 
-/// `count_codes(code)`.
+/// `count_codes(code)`: of `UInt32`, with `Int64` as its answer. Statements cannot name it; `rules/dictionary_group_by.rs` puts it in.
 pub fn count_codes() -> AggregateUDF {
     let signature = Signature::exact(vec![DataType::UInt32], Volatility::Immutable);
     AggregateUDF::new_from_impl(CountCodes { signature })
@@ -32,6 +40,7 @@ pub fn count_codes() -> AggregateUDF {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct CountCodes {
+    /// One argument, a code.
     signature: Signature,
 }
 
@@ -77,7 +86,7 @@ impl AggregateUDFImpl for CountCodes {
     }
 }
 
-/// Codes of all rows.
+/// Codes of all rows, of a statement without groups.
 #[derive(Debug, Default)]
 struct One {
     set: CodeSet,
@@ -112,9 +121,10 @@ impl Accumulator for One {
     }
 }
 
-/// Codes of each group.
+/// Codes of each group, by the group's index.
 #[derive(Debug, Default)]
 struct CodeGroups {
+    /// One set for each group.
     sets: Vec<CodeSet>,
     /// Bytes of all sets on the heap, about.
     heap_bytes: usize,
@@ -130,6 +140,7 @@ impl CodeGroups {
         changed
     }
 
+    /// The sets of the first groups or of all; those behind have lower indexes then.
     fn take(&mut self, emit_to: EmitTo) -> Vec<CodeSet> {
         let sets = emit_to.take_needed(&mut self.sets);
         self.heap_bytes = self.sets.iter().map(|set| set.heap_bytes()).sum();
@@ -190,6 +201,7 @@ impl GroupsAccumulator for CodeGroups {
         Ok(())
     }
 
+    /// A state for each row, where grouping before the merge would not pay: a list of one code, or a null.
     fn convert_to_state(
         &self,
         values: &[ArrayRef],
@@ -210,6 +222,7 @@ impl GroupsAccumulator for CodeGroups {
     }
 }
 
+/// Whether a filter is true for a row; a null is not.
 fn passes(filter: &BooleanArray, row: usize) -> bool {
     filter.is_valid(row) && filter.value(row)
 }

@@ -2,6 +2,13 @@
 //!
 //! There are few of each, so a group has a bitmap with a bit for each value. `count(DISTINCT date_trunc('day',
 //! timestamp)) … GROUP BY tenant_id, user_id` over ninety days takes two words a group.
+//!
+//! ```text
+//! days from 2026-11-01 to 2026-11-20     twenty bits: 0 is 2026-11-01
+//! ada came on the 1st, 3rd and 3rd       bits 0 and 2: 0b101, a count of 2
+//! ```
+//!
+//! Bits of two rows of one group could be merged, counts cannot: so distinct values are counted here only where a group is in one row.
 
 use std::sync::Arc;
 
@@ -17,7 +24,7 @@ pub const DISTINCT_MAX: usize = 4_096;
 /// Values of which each counts once in a group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distinct {
-    /// Hours, days or weeks: when the first begins, and how many there are.
+    /// Hours, days or weeks: when the first begins, in milliseconds since 1970, and how many there are up to the last row of the scan.
     Starts { grain: Grain, first_ms: i64, count: usize },
     /// Names of events, and how many there are at most.
     Events { count: usize },
@@ -26,7 +33,7 @@ pub enum Distinct {
 }
 
 impl Distinct {
-    /// Hours, days or weeks of a scan, if they are few.
+    /// Hours, days or weeks of a scan, if they are few: nothing for the hours of six months, which are 4,380.
     pub fn starts(scan: &Scan, grain: Grain) -> Option<Self> {
         let series = || scan.sources().iter().flat_map(|source| source.series());
         let first_ms =
@@ -44,7 +51,7 @@ impl Distinct {
         (count <= DISTINCT_MAX).then_some(Self::Events { count })
     }
 
-    /// Texts of a property.
+    /// Texts of a property, each with its rank as its bit.
     ///
     /// Errors: damage of a segment.
     pub fn texts(order: Arc<TextOrder>) -> Result<Self> {
@@ -60,14 +67,14 @@ impl Distinct {
         }
     }
 
-    /// Words of bits that a group takes.
+    /// Words of bits that a group takes: one for up to 64 values, 64 for the most that there may be.
     pub fn words(&self) -> usize {
         let (Self::Starts { count, .. } | Self::Events { count } | Self::Texts { count, .. }) =
             self;
         count.div_ceil(u64::BITS as usize)
     }
 
-    /// The column of its number, by its place among others, which no statement can name.
+    /// The column of its number, by its index, which no statement can name: `distinct 0`.
     pub fn column(at: usize) -> String {
         format!("distinct {at}")
     }
@@ -80,7 +87,9 @@ impl Distinct {
 
 /// Bits of groups.
 pub struct Bits {
+    /// Words of a group.
     words_each: usize,
+    /// Those of all groups, one behind the other.
     words: Vec<u64>,
 }
 

@@ -9,6 +9,17 @@
 //!
 //! user 'ada' of acme → ordinal 7; day 2026-11-20 → bucket 3; group (7, 3) → slot 41: one row more
 //! ```
+//!
+//! For each morsel, in this order:
+//!
+//! ```text
+//! marks      rows that meet the filter; where fewer than one in eight does, the morsel shrinks to these
+//! users      code 130 of the segment → ordinal 7, looked up once a segment; a row that is left out has none
+//! buckets    runs of rows of one event and day → bucket 3, plus the combination of its texts
+//! slots      (7, 3) → 41, in a list for each bucket while these have four million entries at most, else in a hash table
+//! measures   a double for each row, added to the state of its slot
+//! distinct   a bit of the slot's set for the row's day, event or text
+//! ```
 
 use std::{collections::HashMap, hash::BuildHasher as _, ops::Range, sync::Arc};
 
@@ -67,7 +78,7 @@ pub struct UserAggregator<'a> {
     range: &'a UserRange,
     memory: MemoryReservation,
     hasher: RandomState,
-    /// Users by their tenants and texts.
+    /// Users by their tenants and texts: `ada` of two tenants is two users.
     known: HashTable<UserEntry>,
     /// By number. Where the range is not all, the first stands for users outside of it.
     users: Vec<User>,
@@ -76,13 +87,16 @@ pub struct UserAggregator<'a> {
     places: Option<(usize, Range<u32>)>,
     /// Texts that are too long for a view, end to end.
     long: Vec<u8>,
+    /// The buckets that were met; bucket n has the numbers from n times the combinations on.
     buckets: Vec<EventBucket>,
     /// String properties by whose ranks groups are told apart: a bucket has a number for each of their combinations.
     ranks: RankCombinations,
     /// Numbers of buckets, and the bucket that was met last.
     bucket_numbers: HashMap<EventBucket, usize, RandomState>,
     last: Option<(EventBucket, usize)>,
+    /// The slot of each group.
     slots: Slots,
+    /// The groups by their slots.
     columns: GroupColumns,
 }
 
@@ -93,7 +107,12 @@ struct UserEntry {
     user: u32,
 }
 
-/// A tenant's user. A text of up to twelve bytes is in its view, which is Arrow's.
+/// A tenant's user. A text of up to twelve bytes is in its view, which is Arrow's; of a longer one the view has the offset in `long`:
+///
+/// ```text
+/// ada                  03 00 00 00  61 64 61 00 00 00 00 00 00 00 00 00        length, text
+/// a-long-user-id-1     10 00 00 00  61 2d 6c 6f  00 00 00 00  40 00 00 00      length 16, first four bytes, buffer 0, offset 64
+/// ```
 #[derive(Clone, Copy)]
 struct User {
     view: u128,
@@ -103,9 +122,11 @@ struct User {
 /// Users of one source by their codes there, as far as they were met: morsels of a source follow each other.
 #[derive(Default)]
 struct UsersByCode {
+    /// The index of the source in the scan.
     source: usize,
     /// The code of the first in the list.
     first: u32,
+    /// The ordinal of each code from the first on; [`NONE`] where it was not met, [`OTHERS`] where the range does not have it.
     users: Vec<u32>,
 }
 
@@ -186,7 +207,9 @@ impl<'a> UserAggregator<'a> {
         buckets + texts + users + self.known.allocation_size() + slots + columns + more * of_row
     }
 
-    /// The number of a tenant's user.
+    /// The ordinal of a tenant's user, a new one where the text was not met before. An empty text is that of rows without a user.
+    ///
+    /// Errors: texts of more than two gigabytes.
     fn user(&mut self, tenant: u32, text: &[u8]) -> Result<u32> {
         if !self.range.contains(text) {
             return Ok(OTHERS);
@@ -359,6 +382,7 @@ impl<'a> UserAggregator<'a> {
         }
     }
 
+    /// Replaces the lists by a hash table of the groups that there are.
     fn find_by_hash(&mut self) {
         let (hasher, keys) = (&self.hasher, &self.columns.keys);
         let hash = |slot: &u32| hasher.hash_one(keys[*slot as usize]);
@@ -555,6 +579,7 @@ fn text_of<'a>(bytes: &'a [u8; 16], view: u128, long: &'a [u8]) -> &'a [u8] {
     text.unwrap_or_default()
 }
 
+/// The number of a source's tenant or event in the statement: `at` is the index of the source, `local` its own number.
 fn number_of(numbers: &[Vec<u32>], at: usize, local: u32) -> Result<u32> {
     let number = numbers.get(at).and_then(|numbers| numbers.get(local as usize)).copied();
     let number = number.filter(|number| *number != NONE);

@@ -1,4 +1,16 @@
 //! Groups by user, column by column, and the batches that they become: one row for each group.
+//!
+//! ```text
+//! slot   keys     counts   span                   states (measure 0)         distinct (events)
+//! 0      (7, 0)   9        11-01 … 11-19          count 9, sum 41.5, …       0b011
+//! 1      (8, 0)   1        11-03 … 11-03          count 0                    0b001
+//!
+//! users    7: ada of acme, 8: bob of acme         buckets  0: (no name, no time)
+//!
+//! tenant_id  user_id  rows  earliest  latest  count of measure 0  sum of measure 0  …  distinct 0
+//! acme       ada         9  11-01     11-19                    9              41.5               2
+//! acme       bob         1  11-03     11-03                    0              NULL               1
+//! ```
 
 use std::sync::Arc;
 
@@ -27,10 +39,13 @@ pub type EventBucket = (u32, i64);
 pub struct GroupColumns {
     /// Of each its user and its bucket, by their numbers.
     pub keys: Vec<(u32, u32)>,
+    /// How many rows each has.
     counts: Vec<i64>,
     /// Where their first and last hour, day or week begin, if that is asked for.
     span: Option<[Vec<i64>; 2]>,
+    /// A list for each measure.
     states: Vec<Vec<MeasureState>>,
+    /// A list for each kind of value that is counted once.
     distinct: Vec<Bits>,
 }
 
@@ -90,7 +105,7 @@ impl GroupColumns {
         }
     }
 
-    /// Counts a row whose hour, day or week begins then.
+    /// Counts a row whose hour, day or week begins then, in milliseconds since 1970.
     pub fn count(&mut self, slot: usize, start_ms: i64) {
         self.counts[slot] += 1;
         if let Some([earliest, latest]) = &mut self.span {
@@ -104,7 +119,7 @@ impl GroupColumns {
         self.distinct[distinct].set(slot, number);
     }
 
-    /// Adds a row's number to a measure.
+    /// Adds a row's number to a measure; NaN, of a row that lacks it, adds nothing.
     pub fn add(&mut self, measure: usize, slot: usize, value: f64) {
         self.states[measure][slot].add(value);
     }
@@ -149,6 +164,9 @@ impl Batches {
         Self { spec, columns, labels, _memory: memory, next: 0 }
     }
 
+    /// The batch of some groups.
+    ///
+    /// Errors: damage of a segment, where texts are looked up by their ranks.
     fn batch(&self, rows: std::ops::Range<usize>) -> Result<RecordBatch> {
         let Self { columns, labels, spec, .. } = self;
         let keys = &columns.keys[rows.clone()];

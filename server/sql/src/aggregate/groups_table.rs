@@ -6,6 +6,14 @@
 //! ```
 //!
 //! Each source returns its own partial groups, so the operator above merges those with equal keys.
+//!
+//! Whether it is worth it is decided by what could be, not by what is there:
+//!
+//! ```text
+//! GROUP BY tenant_id, day        40 tenants × 90 days, 1,000,000 rows a segment      3,600 groups: yes
+//! GROUP BY string_props['path']  300,000 values, 1,000,000 rows a segment            600,000 in two parts, more than half: no
+//! GROUP BY string_props['path']  5,000 values, 5,000 rows in all                     yes: so few rows are read either way
+//! ```
 
 use std::{fmt, sync::Arc};
 
@@ -29,8 +37,11 @@ const FEW_ROWS: usize = 8_192;
 /// Groups of events and what they come to.
 #[derive(Clone)]
 pub struct GroupsTable {
+    /// Segments and rows in memory: the sources.
     scan: Arc<Scan>,
+    /// Which rows count: of which tenants and events, of which times, and with which properties.
     conditions: Conditions,
+    /// Keys and measures.
     spec: AggregateSpec,
 }
 
@@ -59,6 +70,7 @@ impl GroupsTable {
     }
 }
 
+/// Rows of a source, whatever the conditions.
 fn rows_of(source: &Source) -> usize {
     source.series().iter().map(|series| series.rows.len()).sum()
 }
@@ -73,6 +85,7 @@ impl fmt::Debug for GroupsTable {
 type Piece = (usize, Option<Vec<Morsel>>);
 
 impl GroupsTable {
+    /// The rows of a source that conditions on tenant, event and time leave.
     fn morsels(&self, source: &Source) -> Result<Vec<Morsel>> {
         self.conditions.morsels(source).map_err(broken)
     }

@@ -5,11 +5,20 @@
 //! max(CASE WHEN extract(month FROM timestamp) = 8 THEN 'a' ELSE '-' END)
 //! max(CASE WHEN extract(month FROM timestamp) = 8 THEN 1 ELSE 0 END), of which 0 is '-' and 1 is 'a'
 //! ```
+//!
+//! The answer over groups, where the measure is the number:
+//!
+//! ```text
+//! CASE WHEN part 0 = Float64(0) THEN Utf8("-") WHEN part 0 = Float64(1) THEN Utf8("a") END
+//! ```
+//!
+//! A null stays a null: neither number is equal to it. Written numbers need no ranks (`total_exprs.rs`), and values of two types have no order
+//! in common.
 
 use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{Case, Expr, lit, when};
 
-/// Values in their order.
+/// Values in their order, each once: the number of a value is its index.
 pub struct RankedLiterals(Vec<ScalarValue>);
 
 impl RankedLiterals {
@@ -30,7 +39,8 @@ impl RankedLiterals {
     }
 }
 
-/// An expression that selects from written values, none of them a number, with their numbers in their place.
+/// An expression that selects from written values, none of them a number, with their numbers instead. Nothing where it selects from
+/// anything else, or from nulls alone.
 pub fn ranked(expr: &Expr) -> Option<(Expr, RankedLiterals)> {
     let mut values = Vec::new();
     find(expr, &mut values).then_some(())?;

@@ -2,6 +2,17 @@
 //!
 //! `min(timestamp), avg(numeric_props['ms']) … GROUP BY user_id` has two measures: the time, and a property. So has `max(string_props['plan']),
 //! count(*) FILTER (WHERE string_props['status'] = 'error')`: the rank of a text, and rows that meet a condition.
+//!
+//! ```text
+//! by user    min(timestamp)                                          Time                    least of measure 0
+//! by user    avg(numeric_props['ms'])                                Property("ms")          sum and count of measure 1
+//! by user    max(string_props['plan'])                               Text(order of plan)     most of measure 2, a rank, shown as its text
+//! by user    sum(CASE WHEN event_name = 'pay' THEN 1 ELSE 0 END)     Computed(…)             sum of measure 3
+//! by event   count(*) FILTER (WHERE numeric_props['ms'] > 40)        Where { of: Rows, … }   count of measure 0
+//! ```
+//!
+//! Each row has a double for each measure, or NaN where it lacks the value. Of values 3, NaN, 8 and -2 a group has count 3, sum 9, least -2 and
+//! most 8; of NaN alone count 0, and the others null.
 
 use std::sync::Arc;
 
@@ -28,7 +39,7 @@ pub enum Measure {
     Text(Arc<TextOrder>),
     /// A number that is computed of a row.
     Computed(RowValues),
-    /// Another measure in rows that meet a condition; other rows lack it, or have zero.
+    /// Another measure in rows that meet a condition; other rows lack it, or have zero: `sum(CASE WHEN … THEN ms ELSE 0.0 END)`.
     Where { of: Box<Measure>, condition: RowValues, is_else_zero: bool },
 }
 
@@ -74,7 +85,7 @@ impl Measure {
         }
     }
 
-    /// The measure whose values these are in the rows that count.
+    /// The measure whose values these are in the rows that count: `Time` of the time in rows that meet two conditions.
     fn innermost(&self) -> &Self {
         match self {
             Self::Where { of, .. } => of.innermost(),
@@ -144,7 +155,7 @@ impl MeasureStat {
     /// All of them, in the order of their columns.
     const ALL: [Self; 4] = [Self::Count, Self::Sum, Self::Least, Self::Most];
 
-    /// The column of a measure's part, which no statement can name.
+    /// The column of a measure's part, which no statement can name: `least of measure 1`.
     pub fn column(self, measure: usize) -> String {
         let of = match self {
             Self::Count => "count",
@@ -159,8 +170,11 @@ impl MeasureStat {
 /// Count, sum, smallest and largest value of a measure in a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasureState {
+    /// Rows that have a value.
     count: u64,
+    /// Zero before any row.
     sum: f64,
+    /// Infinite before any row, as is the most, with the other sign.
     least: f64,
     most: f64,
 }
@@ -189,6 +203,7 @@ impl MeasureState {
     }
 }
 
+/// A column of doubles, null where no row of a group has the measure.
 fn numbers(
     states: impl ExactSizeIterator<Item = MeasureState>,
     value: impl Fn(MeasureState) -> f64,

@@ -7,6 +7,22 @@
 //! groups_table         groups by anything but users: pre_aggregate adds up each source
 //! user_groups_table    groups by users too: group_by_user hashes them, tenant by tenant
 //! ```
+//!
+//! What the tables have, of which operators above make the answer:
+//!
+//! ```text
+//! tenant_id  timestamp                rows   count of measure 0  sum of measure 0  …
+//! acme       2026-11-19T00:00:00.000     9                    7              41.5      from the first segment
+//! acme       2026-11-19T00:00:00.000     3                    3              12.0      from the second
+//! bolt       2026-11-19T00:00:00.000     2                    0              NULL      no event has the property
+//! ```
+//!
+//! Parts of the above: `measures` are numbers that are added up, `row_values`, `time_values` and `total_exprs` say which expressions become
+//! such numbers, `time_buckets` which rows have the same value of an expression of the time. `case_branches` and `literal_ranks` take
+//! `CASE` apart. `partial_aggregates` are what an aggregate over rows becomes over groups.
+//!
+//! Two functions do without groups below the scan: `count_codes` (with `code_set`) counts distinct dictionary codes, `ordered_lists` makes lists
+//! in an order. `state_functions` merges the states that the rollup tables have.
 
 mod case_branches;
 mod code_set;

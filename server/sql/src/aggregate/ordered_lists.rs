@@ -12,6 +12,22 @@
 //! The library has a list for each group, which it merges in the order of all partitions, and one order for all functions of a statement.
 //! Here the rows of all groups are sorted at once at the end, each function by itself. So a group's rows have to be in one partition, and
 //! there are no partial states. Lists without an order are the library's.
+//!
+//! ```text
+//! string_agg(DISTINCT plan, '-')                   sorted by group and value, equal neighbours are one: `a-b`
+//! array_agg(DISTINCT event_name ORDER BY event_name DESC)      ["login","export","call"]
+//! string_agg(plan, '-' ORDER BY timestamp)         nulls are left out; a group of nulls alone is null
+//! array_agg(plan ORDER BY timestamp)               nulls are items, unless IGNORE NULLS stands there
+//! ```
+//!
+//! Refused:
+//!
+//! ```text
+//! string_agg(DISTINCT event_name, ', ' ORDER BY timestamp)
+//!     In an aggregate with DISTINCT, ORDER BY expressions must appear in argument list
+//! string_agg(event_name, tenant_id ORDER BY timestamp)
+//!     string_agg: the delimiter is a literal text
+//! ```
 
 use std::{cmp::Ordering, fmt::Write as _, sync::Arc};
 
@@ -132,12 +148,15 @@ enum ListForm {
 /// What is listed, and in which order.
 #[derive(Debug, Clone)]
 struct ListSpec {
+    /// Whether a text or a list is made.
     form: ListForm,
     /// How each key of the order is sorted.
     order: Vec<SortOptions>,
     /// How many arguments stand before the keys of the order.
     arguments: usize,
+    /// Whether each value is taken once in a group.
     is_distinct: bool,
+    /// Whether rows without a value are left out: always of a text.
     skips_nulls: bool,
 }
 
@@ -192,10 +211,13 @@ fn delimiter(args: &AccumulatorArgs<'_>) -> Result<String> {
 #[derive(Debug)]
 struct ListRows {
     spec: ListSpec,
+    /// The group of each row.
     groups: Vec<u32>,
     /// Column by column, in batches.
     columns: Vec<Vec<ArrayRef>>,
+    /// Bytes of all batches.
     bytes: usize,
+    /// How many groups there are, those without rows among them.
     group_count: usize,
 }
 
@@ -346,6 +368,7 @@ impl ListRows {
         Ok(())
     }
 
+    /// Bytes that it takes, with those that it will take when rows are sorted.
     fn memory(&self) -> usize {
         let rows = self.groups.capacity() * size_of::<u32>() + self.bytes;
         size_of_val(self) + 2 * rows + self.groups.len() * SORTED_ROW_BYTES

@@ -3,6 +3,15 @@
 //! ```text
 //! avg(numeric_props['ms'])    sum("sum of measure 0"), sum("count of measure 0"); the first divided by the second
 //! count(*)                    sum(rows), or zero where there is no group
+//! count(DISTINCT user_id)     itself, over groups by user
+//! bool_or(ms > 3)             max("most of measure 0"), compared with 1
+//! ```
+//!
+//! In a plan, `aggregates` are those of the inner node and `finish` is in the projection above:
+//!
+//! ```text
+//! Projection: … part 0 / CAST(part 1 AS Float64) AS avg(events.numeric_props['ms'])
+//!   Aggregate: groupBy=[[…]], aggr=[[sum(sum of measure 0) AS part 0, sum(count of measure 0) AS part 1]]
 //! ```
 
 use arrow::datatypes::DataType;
@@ -14,9 +23,9 @@ use super::measures::MeasureStat;
 
 /// The aggregates over groups that an aggregate over rows becomes, and what is made of them.
 pub struct PartialAggregates {
-    /// Sums, least and most of something.
+    /// Sums, least and most of something: `sum("sum of measure 0")`.
     pub aggregates: Vec<Expr>,
-    /// What is made of their columns.
+    /// What is made of their columns, one for each aggregate, in the same order.
     pub finish: Box<dyn FnOnce(Vec<Expr>) -> Result<Expr>>,
 }
 
@@ -43,6 +52,7 @@ impl PartialAggregates {
     }
 }
 
+/// The first part, which is the only one.
 fn first(parts: Vec<Expr>) -> Result<Expr> {
     let first = parts.into_iter().next();
     first.ok_or_else(|| DataFusionError::Internal("no part".to_owned()))
@@ -55,15 +65,16 @@ pub fn of_scan(name: impl Into<String>) -> Expr {
 
 /// A measure of the groups that meet a condition.
 pub struct Measured {
-    /// By its place.
+    /// Its index among the measures.
     pub measure: usize,
+    /// What keys of a group have to be like, the same for all of its rows: `event_name = 'call'`.
     pub condition: Option<Expr>,
     /// Whether other groups count as zero, rather than not at all.
     pub is_else_zero: bool,
 }
 
 impl Measured {
-    /// A column of it where the condition holds.
+    /// A column of it where the condition holds: `CASE WHEN event_name = 'call' THEN "sum of measure 0" END`.
     ///
     /// Errors: none that is expected.
     pub fn part(&self, part: MeasureStat) -> Result<Expr> {

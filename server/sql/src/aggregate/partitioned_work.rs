@@ -1,4 +1,14 @@
 //! Work that partitions do in parallel, piece by piece, and the table provider and operator over it.
+//!
+//! ```text
+//! pieces, with their rows      partition 0        partition 1
+//! a 900, b 500, c 400, d 100   a 900, d 100       b 500, c 400
+//!
+//! PartitionedExec: [tenant_id, rows]              the operator in a plan: the columns that are read of a group
+//! ```
+//!
+//! A partition's batches are made when the operator above asks for them, and a piece's groups are dropped behind its last batch. How many groups
+//! there will be is a guess, by which the library decides which input of a join is hashed.
 
 use std::{fmt, sync::Arc};
 
@@ -27,7 +37,7 @@ pub trait PartitionedWork: Send + Sync + 'static {
     /// The columns of its batches.
     fn schema(&self) -> &SchemaRef;
 
-    /// What a piece comes to.
+    /// What a piece comes to: its groups, none of them twice.
     ///
     /// Errors: damage of a segment; more memory than there may be.
     fn batches(&self, piece: Self::Piece, context: &TaskContext) -> Result<Batches>;
@@ -61,7 +71,8 @@ pub trait GroupSource: fmt::Debug + Send + Sync + 'static {
 /// Pieces, each behind the number of its rows.
 pub type Pieces<W> = Vec<(usize, <W as PartitionedWork>::Piece)>;
 
-/// It as a table, in which no conditions are looked for: they are part of it.
+/// It as a table, in which no conditions are looked for: they are part of it. A condition on what groups come to, as `HAVING` has it, stays
+/// above.
 #[derive(Debug)]
 pub struct Table<R>(pub R);
 

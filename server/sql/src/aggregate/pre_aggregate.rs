@@ -9,6 +9,17 @@
 //! Tenant and event are constant within a row range, hours are known from directories, and texts have codes in their
 //! segment. So the index of a row's group is computed arithmetically (mixed radix), and no Arrow batch of rows is built. Where there could be too many
 //! indexes for an array, a hash table has those that occur.
+//!
+//! Two texts, of 3 and 9 values, with the hour as the outer group:
+//!
+//! ```text
+//! texts         plan: step 1, values 3 + 1      country: step 4, values 9 + 1      stride 4 × 10 = 40
+//! outer groups  0: 09:00   1: 10:00
+//! index         hour 1, plan 2, country 5       1 × 40 + 2 × 1 + 5 × 4 = 62
+//! back          62 / 40 = 1, 62 % 40 / 1 % 4 = 2, 62 % 40 / 4 % 10 = 5
+//!
+//! 40 indexes an hour, of 40 bytes each with one measure: an array, while all hours together take 16 MiB at most
+//! ```
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -33,7 +44,7 @@ pub struct SourceAggregator<'a> {
     /// Whether rows are grouped by tenant, and whether by event name.
     by: (bool, bool),
     buckets: TimeBuckets,
-    /// For each outer group that was met, its number.
+    /// For each outer group that was met, its number: tenant and event by their codes, zero where they are no keys, and the bucket's start.
     outer: HashMap<(u32, u32, i64), u32, RandomState>,
     /// The outer group that was met last.
     last: Option<((u32, u32, i64), u32)>,
@@ -81,7 +92,7 @@ impl<'a> SourceAggregator<'a> {
         })
     }
 
-    /// The number of an outer group.
+    /// The number of an outer group. Rows of one follow each other, so the last one is remembered.
     fn outer(&mut self, series: usize, start_ms: i64) -> usize {
         let (tenant, name) =
             self.source.series().get(series).map_or((0, 0), |series| (series.tenant, series.name));
@@ -103,6 +114,7 @@ impl<'a> SourceAggregator<'a> {
         number as usize
     }
 
+    /// Makes room for so many groups without rows.
     fn make_slots(&mut self, more: usize) {
         self.counts.resize(self.counts.len() + more, 0);
         for states in &mut self.states {
@@ -129,6 +141,7 @@ impl<'a> SourceAggregator<'a> {
         let spec = self.spec;
         let bucket_runs = self.source.bucket_runs(morsel, &self.buckets).map_err(broken)?;
         let marks = self.source.passing(morsel, &spec.filter).map_err(broken)?;
+        // Nothing of single rows is asked for: runs of rows are counted as a whole, and no other column is read.
         if self.texts.is_empty() && spec.measures.is_empty() && marks.is_none() {
             for bucket_run in bucket_runs {
                 let outer = self.outer(bucket_run.series, bucket_run.start_ms);
@@ -139,6 +152,7 @@ impl<'a> SourceAggregator<'a> {
         }
         let is_by_outer_group_alone =
             self.texts.is_empty() && self.buckets.is_one() && marks.is_none();
+        // Rows of a series rise with time, so of a row range the first and the last time are enough.
         if is_by_outer_group_alone && *spec.measures == [Measure::Time] {
             for row_range in &morsel.row_ranges {
                 let outer = self.outer(row_range.series, 0);
@@ -208,6 +222,7 @@ impl<'a> SourceAggregator<'a> {
         slots.chunks(BATCH_ROWS).map(|slots| self.batch(slots)).collect()
     }
 
+    /// The batch of some groups: their codes are taken from their indexes again, and their texts from dictionaries.
     fn batch(&self, slots: &[usize]) -> Result<RecordBatch> {
         let index = |slot: &usize| match &self.sparse {
             Some((_, indexes)) => indexes[*slot] as usize,
@@ -262,6 +277,7 @@ impl<'a> SourceAggregator<'a> {
     }
 }
 
+/// A column of texts, in which equal ones are stored once.
 fn strings<T: AsRef<str>>(values: impl Iterator<Item = Option<T>>) -> ArrayRef {
     let mut builder = StringViewBuilder::new().with_deduplicate_strings();
     values.for_each(|value| builder.append_option(value));

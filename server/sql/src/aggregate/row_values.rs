@@ -9,6 +9,16 @@
 //!
 //! An expression of one text is computed for each entry of a dictionary, one of the time for each bucket of time; only one of numbers
 //! is computed for each row. True is 1, false is 0, and null is NaN.
+//!
+//! ```text
+//! row   event   time       ms     Text   Time   Numbers   Or    And
+//! 0     call    earlier    700    1      0      1         1     1
+//! 1     login   earlier    700    0      0      1         1     0
+//! 2     call    earlier    -      1      0      NaN       NaN   NaN      the row does not count: only 1 does
+//! 3     call    later      -      1      1      NaN       1     1
+//! ```
+//!
+//! Not so computed: `length(plan) > ms` (two kinds of columns in one comparison), `1 / ms > 2` (may fail for rows that are left out).
 
 use std::sync::Arc;
 
@@ -42,15 +52,18 @@ pub enum RowValues {
     Time(Arc<TimeValues>),
     /// An expression of numeric properties.
     Numbers(Arc<NumberValues>),
+    /// `NOT a`: 1 minus it, which leaves NaN as it is.
     Not(Box<Self>),
+    /// `a AND b`: false where one is, even beside a null.
     And(Box<Self>, Box<Self>),
+    /// `a OR b`: true where one is, even beside a null.
     Or(Box<Self>, Box<Self>),
     /// Conditions and values, and the value where no condition holds.
     Case(Vec<(Self, Self)>, Box<Self>),
 }
 
 impl RowValues {
-    /// Of each row.
+    /// Of each row of a morsel, in their order.
     ///
     /// Errors: damage of a segment.
     pub fn read(&self, rows: MorselRows<'_>) -> Result<Vec<f64>> {
@@ -81,7 +94,7 @@ impl RowValues {
         }
     }
 
-    /// Makes buckets as fine as they need to be for it.
+    /// Makes buckets as fine as they need to be for it: `timestamp >= TIMESTAMP '2026-11-06'` adds one boundary.
     pub fn refine(&self, buckets: &mut TimeBuckets) {
         match self {
             Self::Constant(_) | Self::Text(_) | Self::Numbers(_) => {}
@@ -121,8 +134,11 @@ fn or(one: f64, other: f64) -> f64 {
 /// What an expression of numeric properties comes to, computed for each row.
 #[derive(Debug)]
 pub struct NumberValues {
+    /// The properties that are read: `ms`.
     properties: Vec<String>,
+    /// As it stands in the statement; two of the same expression are equal.
     expr: Expr,
+    /// The expression over a batch with a column for each property.
     evaluated: Arc<dyn PhysicalExpr>,
     schema: SchemaRef,
 }

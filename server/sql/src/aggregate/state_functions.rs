@@ -1,4 +1,19 @@
 //! Aggregate functions over stored states: sketches and digests of hours are merged into those of a week.
+//!
+//! ```text
+//! SELECT day, sum(count), approx_distinct_merge(users_state) FROM events_daily GROUP BY day ORDER BY day DESC LIMIT 2
+//! 2024-10-04   1    0
+//! 2024-10-03   96   45
+//!
+//! SELECT round(approx_percentile_merge(numeric_states['ms'], 0.5)) FROM events_hourly
+//! 50
+//!
+//! SELECT approx_percentile_merge(numeric_states['ms'], 1.5) FROM events_hourly
+//! approx_percentile_merge: the second argument lies between 0 and 1
+//! ```
+//!
+//! A state is what the engine stores of a tenant, an event and an hour (`users_state`, or an entry of `numeric_states`); the state of a partial
+//! aggregate has the same form. A null state adds nothing: of no states there are 0 users, and no percentile.
 
 use std::sync::Arc;
 
@@ -10,7 +25,7 @@ use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{Accumulator, AggregateUDF, Volatility, create_udaf};
 use inlay_engine::rows::{NumberState, UserState};
 
-/// Aggregates over states.
+/// Aggregates over states: `approx_distinct_merge(state)`, a `BIGINT`, and `approx_percentile_merge(state, share)`, a `DOUBLE`.
 pub fn aggregates() -> Vec<AggregateUDF> {
     vec![
         create_udaf(
@@ -32,6 +47,7 @@ pub fn aggregates() -> Vec<AggregateUDF> {
     ]
 }
 
+/// The error of a state that is none.
 fn no_state(error: inlay_engine::Error) -> DataFusionError {
     DataFusionError::Execution(error.to_string())
 }
@@ -72,7 +88,9 @@ impl Accumulator for Users {
 /// Accumulator of `approx_percentile_merge`: merges digests, and keeps the requested quantile.
 #[derive(Default)]
 struct MergedDigest {
+    /// The digest of all states so far.
     state: NumberState,
+    /// The share of the values below the answer: 0.95.
     part: Option<f64>,
 }
 

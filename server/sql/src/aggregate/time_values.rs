@@ -4,6 +4,13 @@
 //! CASE WHEN extract(month FROM timestamp) = 8 THEN 1 ELSE 0 END      from 2026-08-01 on 1, from 2026-09-01 on 0
 //! timestamp >= TIMESTAMP '2026-11-06 00:00:00'                        before that 0, from then on 1
 //! ```
+//!
+//! Rows are read bucket by bucket, so no time is decoded where directories know the hours:
+//!
+//! ```text
+//! starts   2026-07-13   2026-08-01   2026-09-01        runs of a morsel    before 2026-08-01: 30 rows, from then on: 12 rows
+//! values   0            1            0                 numbers             thirty times 0, twelve times 1
+//! ```
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -29,7 +36,9 @@ const FEW: usize = 4;
 /// Rows of a morsel of a source.
 #[derive(Clone, Copy)]
 pub struct MorselRows<'a> {
+    /// The segment, or the rows in memory.
     pub source: &'a Source,
+    /// Which of its rows.
     pub morsel: &'a Morsel,
     /// The same rows by time, as finely as the measures need it; empty where none needs it.
     pub bucket_runs: &'a [BucketRun],
@@ -38,10 +47,13 @@ pub struct MorselRows<'a> {
 /// What an expression comes to in each bucket of time.
 #[derive(Debug)]
 pub struct TimeValues {
+    /// As it stands in the statement; two of the same expression are equal.
     expr: Expr,
+    /// In each of which it has one value.
     buckets: TimeBuckets,
     /// Where each of its values begins, rising; times before the first have that value, too.
     starts: Vec<i64>,
+    /// The value from each start on.
     values: Vec<f64>,
 }
 
@@ -99,7 +111,7 @@ impl TimeValues {
     }
 }
 
-/// An expression of the time for some times, if it can be computed for all of them.
+/// An expression of the time for some times, if it can be computed for all of them. Times are in milliseconds since 1970.
 ///
 /// Errors: none that is expected; what the library says.
 pub fn values(expr: &Expr, times: Vec<i64>) -> Result<Option<ArrayRef>> {

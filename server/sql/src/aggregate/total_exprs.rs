@@ -1,15 +1,25 @@
 //! Forms of expressions that may be computed for any row: those that cannot fail, and those that are one of a few written numbers.
 //!
 //! `CASE WHEN string_props['status'] = 'ok' THEN 1 ELSE 0 END` is both. A division is neither: it may be computed for no row that a condition leaves out.
+//!
+//! ```text
+//!                                                     cannot fail      one of a few numbers
+//! lower(plan) IN ('pro', 'team')                      yes              no
+//! ms > 500 OR coalesce(plan, '') = ''                 yes              no
+//! CASE WHEN ms > 500 THEN 2 WHEN ms > 100 THEN 1 END  yes              yes, or null
+//! CAST(plan AS double) > 5                            no: 'pro' is no number
+//! 100 / ms, ms + 1, substr(plan, n)                   no               no
+//! ```
 
 use arrow::datatypes::DataType;
 use datafusion_common::{ScalarValue, tree_node::TreeNode as _};
 use datafusion_expr::{Case, Cast, Expr, Operator};
 
-/// With four thousand million rows, a sum stays below 2^52.
+/// Written integers that are added up, at most: with four thousand million rows, a sum stays below 2^52.
 const SUMMED_MAX: u64 = 1 << 20;
 
-/// What `CASE WHEN condition THEN value END` is of, the condition, and whether it is zero otherwise.
+/// What `CASE WHEN condition THEN value END` is of, the condition, and whether it is zero otherwise: with `ELSE 0.0`, of doubles. Nothing with
+/// two conditions, or another number behind `ELSE`.
 pub fn conditional(expr: &Expr) -> Option<(&Expr, Option<&Expr>, bool)> {
     let Expr::Case(Case { expr: None, when_then_expr, else_expr }) = expr else { return None };
     let [(condition, then)] = &**when_then_expr else { return None };

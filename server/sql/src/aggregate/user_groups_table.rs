@@ -1,5 +1,17 @@
 //! Groups by user as a table that the optimizer puts in the place of `events`: read tenant by tenant through all sources,
 //! so that each group is complete and has one row.
+//!
+//! Rows are cut into chunks of whole tenants, in the order of their names; for two threads:
+//!
+//! ```text
+//! acme 1,300,000 rows     chunk 0: users below m      chunk 1: users from m on      both read all rows of acme
+//! bolt 50,000             chunk 2
+//! cora 60,000             chunk 2, together 110,000
+//! dune 40,000             chunk 3: 150,000 would be more than 131,072
+//! ```
+//!
+//! Each chunk is a piece of work that gives batches of its own groups. Users of chunk 2 are numbered from 2 × 2³² on, so no two users of the
+//! statement have the same number.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -31,8 +43,11 @@ const NONE: u32 = u32::MAX;
 /// Groups of the users of each tenant, and what they come to.
 #[derive(Clone)]
 pub struct UserGroupsTable {
+    /// Segments and rows in memory: the sources.
     scan: Arc<Scan>,
+    /// Which rows count: of which tenants and events, of which times, and with which properties.
     conditions: Conditions,
+    /// Keys and measures; the user is one of the keys.
     spec: AggregateSpec,
 }
 
@@ -43,7 +58,8 @@ impl UserGroupsTable {
         Self { scan, conditions, spec }
     }
 
-    /// Whether users and groups can be numbered, and what is counted once in each fits into memory.
+    /// Whether users and groups can be numbered, and what is counted once in each fits into memory: 4,096 values in groups of 65,536 users take
+    /// 32 MiB, which is just as much as there may be.
     ///
     /// Errors: damage of a segment.
     pub fn is_possible(&self) -> Result<bool> {
@@ -96,6 +112,7 @@ impl GroupSource for UserGroupsTable {
 /// Rows that are read together.
 #[derive(Clone)]
 pub struct Chunk {
+    /// Its index among the chunks of the table: the upper half of the numbers of its users.
     number: u32,
     /// Morsels of some tenants, each with the index of its source in the scan.
     morsels: Arc<[(usize, Morsel)]>,
@@ -106,11 +123,14 @@ pub struct Chunk {
 /// Numbers of texts, in the order in which they are met.
 #[derive(Default)]
 struct TextNumbers<'a> {
+    /// The number of each text.
     known: HashMap<&'a [u8], u32, RandomState>,
+    /// The texts by their numbers.
     texts: Vec<&'a [u8]>,
 }
 
 impl<'a> TextNumbers<'a> {
+    /// The number of a text, which is the next one where it is new.
     fn number(&mut self, text: &'a [u8]) -> u32 {
         let next = self.texts.len() as u32;
         let number = *self.known.entry(text).or_insert(next);
@@ -154,7 +174,7 @@ impl UserGroupsTable {
             }
             morsels.push(here);
         }
-        // Tenants that stand beside each other in segments.
+        // Tenants that stand beside each other in segments are read together: a block is unpacked for all of them at once.
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_unstable_by_key(|number| tenants.texts[*number]);
         let mut chunks: Vec<(usize, Vec<(usize, Morsel)>)> = Vec::new();
@@ -202,7 +222,7 @@ impl UserGroupsTable {
     }
 }
 
-/// A morsel by the chunks of its tenants.
+/// A morsel by the chunks of its tenants: one piece for each run of row ranges of one chunk.
 fn cut(
     source: &Source,
     morsel: Morsel,

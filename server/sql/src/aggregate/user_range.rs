@@ -6,6 +6,15 @@
 //!
 //! Each thread reads the users of all rows, but has groups of its own users alone: these are complete, and fit into its caches. Threads that
 //! share the rows instead have groups to add up at the end, which took as long as was gained.
+//!
+//! Three ranges of twelve users, which have the indexes 40 to 51 in the largest source:
+//!
+//! ```text
+//! from        until        indexes in that source  indexes in another source with the users ada, leo, zoe at 7, 8, 9
+//! -           eve          40..44                  7..8
+//! eve         leo          44..48                  8..8
+//! leo         -            48..52                  8..10
+//! ```
 
 use std::ops::Range;
 
@@ -17,7 +26,9 @@ use crate::tables::broken;
 /// Users whose texts are in a range. Rows without a user have the empty text, which is the first.
 #[derive(Clone, Debug)]
 pub struct UserRange {
+    /// The first text, included; nothing where the range begins with the empty one.
     from: Option<Box<[u8]>>,
+    /// The text behind the last; nothing where there is none.
     until: Option<Box<[u8]>>,
 }
 
@@ -56,6 +67,7 @@ impl UserRange {
         self.from.as_deref().is_none_or(|from| user >= from) && !self.ends_before(user)
     }
 
+    /// Whether all its users have smaller texts than this one.
     fn ends_before(&self, user: &[u8]) -> bool {
         self.until.as_deref().is_some_and(|until| user >= until)
     }
@@ -66,7 +78,7 @@ impl UserRange {
     pub fn places(&self, source: &Source, row: u32) -> Result<Option<Range<u32>>> {
         let Some((mut texts, _)) = source.user_texts().map_err(broken)? else { return Ok(None) };
         let Some(users) = source.users_of_row(row) else { return Ok(None) };
-        // Texts rise with places.
+        // Texts rise with their indexes: the first one from which on something is true is found by binary search.
         let mut first = |is_reached: &dyn Fn(&[u8]) -> bool| -> Result<u32> {
             let mut places = users.clone();
             while !places.is_empty() {

@@ -3,6 +3,29 @@
 //! Where a function needs all rows of a group at once, as lists in an order do, rows are aggregated in one step.
 //!
 //! `GROUP BY ROLLUP (a, b)` groups by `(a, b)`, `(a)` and nothing: each grouping set says which of the columns are null in it.
+//!
+//! ```text
+//! SELECT tenant_id, count(*) FROM events GROUP BY 1
+//!
+//! AggregateExec: mode=FinalPartitioned, gby=[group 0@0 as group 0], aggr=[sum(rows) as part 0]
+//!   RepartitionExec: partitioning=Hash([group 0@0], 2), input_partitions=2
+//!     AggregateExec: mode=Partial, gby=[tenant_id@0 as group 0], aggr=[sum(rows) as part 0]
+//!       PartitionedExec: [tenant_id, rows]
+//!
+//! SELECT user_id, string_agg(event_name, ' > ' ORDER BY timestamp) FROM events GROUP BY 1
+//!
+//! AggregateExec: mode=SinglePartitioned, gby=[number of user_id@2 as number of user_id], aggr=[string_agg(…) ORDER BY […]]
+//!   RepartitionExec: partitioning=Hash([number of user_id@2], 2), input_partitions=2
+//!     RowsExec: [Event, Plain(Time), Number(Plain(User), …)], …
+//!
+//! SELECT array_agg(event_id ORDER BY timestamp), count(*) FROM events GROUP BY ROLLUP (event_name)
+//!
+//! AggregateExec: mode=Single, gby=[(NULL as event_name), (event_name@0 as event_name)], aggr=[array_agg(…) ORDER BY […], count(Int64(1))]
+//!   CoalescePartitionsExec
+//!     RowsExec: [Event, Plain(Time), Plain(EventId)], …
+//! ```
+//!
+//! `RepartitionExec` and `CoalescePartitionsExec` are added by a rule, from what the modes require of their input.
 
 use std::sync::Arc;
 
@@ -23,7 +46,10 @@ use crate::{aggregate::needs_whole_groups, rules::grouping_sets};
 /// Columns to group by: the expression and the name of each.
 type Columns = Vec<(Arc<dyn PhysicalExpr>, String)>;
 
-/// The plan of an aggregate. With `is_partitioned`, groups are merged in several partitions.
+/// The plan of an aggregate. With `is_partitioned`, groups are merged in several partitions. Without keys there is one group, which one
+/// partition merges.
+///
+/// Errors: what the library says of a function or an expression.
 pub fn plan(
     exprs: Exprs<'_>,
     aggregate: &Aggregate,
@@ -40,6 +66,7 @@ pub fn plan(
         functions.push(function.aggregate);
         filters.push(function.filter);
     }
+    // One function that needs them decides for all: rows of a group are in one partition, and the others are aggregated there, too.
     let needs_whole_groups = functions.iter().any(|function| {
         let has_order = !function.order_bys().is_empty();
         needs_whole_groups(function.fun(), has_order, function.is_distinct())
@@ -71,6 +98,7 @@ pub fn plan(
     Ok(Arc::new(AggregateExec::try_new(mode, groups, functions, filters, partial, physical)?))
 }
 
+/// The keys of groups: none, those of one set, or those of several sets with a list of the columns that are null in each.
 fn groups(
     exprs: Exprs<'_>,
     group_by: &[Expr],

@@ -3,6 +3,17 @@
 //! `FROM events a RIGHT JOIN events b … WHERE length(a.user_id) > 1` has two columns `user_id` above the join. The library pushes
 //! a filter through a projection by the names of columns, and would ask the other one. Above such a projection stands an
 //! operator that hands rows on and lets no filter through, also none that another operator learns while it runs.
+//!
+//! ```text
+//! SELECT a.event_id, b.event_id FROM events a RIGHT JOIN events b ON a.event_id = b.event_id WHERE length(a.user_id) > 1
+//!
+//! BarrierExec
+//!   FilterExec: character_length(user_id@1) > 1, projection=[event_id@0, event_id@2]
+//!     HashJoinExec: mode=CollectLeft, join_type=Right, on=[(event_id@0, event_id@0)]
+//! ```
+//!
+//! The projection with the two columns `event_id` was above the filter when the barrier was put there; a later rule made it a part of the
+//! filter.
 
 use std::{collections::HashSet, fmt, sync::Arc};
 
@@ -22,6 +33,7 @@ use super::rewrite::PlanRule;
 pub const KEEP_NAMES_APART: PlanRule =
     PlanRule { name: "keep_names_apart", rewrite: keep_names_apart };
 
+/// A barrier above a projection that has a name twice; other operators stay as they are.
 fn keep_names_apart(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let is_projection = plan.downcast_ref::<ProjectionExec>().is_some();
     Ok(match is_projection && has_name_twice(&plan) {
@@ -30,13 +42,15 @@ fn keep_names_apart(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn 
     })
 }
 
+/// Whether two columns of a plan have the same name.
 fn has_name_twice(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let schema = plan.schema();
     let mut names = HashSet::new();
     schema.fields().iter().any(|field| !names.insert(field.name()))
 }
 
-/// Hands on the rows of its input.
+/// Hands on the rows of its input, in the same partitions and order. It does not take part in the pushdown of filters: what the trait does
+/// by default is to let none through.
 #[derive(Debug)]
 pub struct BarrierExec(Arc<dyn ExecutionPlan>);
 

@@ -8,6 +8,20 @@
 //! ```
 //!
 //! The window and the filter stay: what the scan leaves out they would have left out, and what it lets pass they number.
+//!
+//! Over `FROM (SELECT tenant_id, user_id, string_props['plan'] AS p, … AS r FROM events) x WHERE …`:
+//!
+//! ```text
+//! row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp, event_id)       r = 1                 the 1 earliest of a tenant
+//! rank() OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp DESC)         r < 4                 the 3 latest of a user
+//! row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp)                 r = 1 AND p = 'pro'   the 1 earliest of a tenant
+//! row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp)                 r > 1                 all: any row may be asked for
+//! row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp)                 r = 1 OR p = 'pro'    all
+//! dense_rank() OVER (PARTITION BY tenant_id ORDER BY timestamp)                 r = 1                 all
+//! row_number() OVER (ORDER BY timestamp)                                        r = 1                 all: there is no partition
+//! row_number() OVER (PARTITION BY tenant_id ORDER BY numeric_props['ms'])       r = 1                 all: not by time
+//! row_number() OVER w AS r, lead(user_id) OVER w                                r = 1                 all: the next row is shown, too
+//! ```
 
 use std::sync::Arc;
 
@@ -38,6 +52,8 @@ use crate::tables::{FIRST_MAX, RowsExec};
 pub const READ_FIRST_ROWS: PlanRule =
     PlanRule { name: "read_first_rows", rewrite: read_first_rows };
 
+/// The plan of a filter whose scan knows what it asks for; other operators stay as they are. Of several conditions the first that asks for
+/// small numbers is taken.
 fn read_first_rows(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let Some(filter) = plan.downcast_ref::<FilterExec>() else { return Ok(Transformed::no(plan)) };
     let asked = split_conjunction(filter.predicate()).into_iter().find_map(asked_for);
@@ -51,7 +67,8 @@ fn read_first_rows(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn E
     })
 }
 
-/// The column of which a condition asks for so many of the smallest numbers: `place = 2`, `place <= 2`, `place < 3`.
+/// The column of which a condition asks for so many of the smallest numbers: `place = 2`, `place <= 2`, `place < 3`. All three ask for two.
+/// Nothing where it asks for none, or for more than [`FIRST_MAX`].
 fn asked_for(condition: &Arc<dyn PhysicalExpr>) -> Option<(usize, usize)> {
     let binary = condition.downcast_ref::<BinaryExpr>()?;
     let column = binary.left().downcast_ref::<Column>()?;
@@ -69,13 +86,15 @@ fn asked_for(condition: &Arc<dyn PhysicalExpr>) -> Option<(usize, usize)> {
     (1..=FIRST_MAX).contains(&count).then_some((column.index(), count))
 }
 
-/// The plan below a filter on a column, if that numbers the rows of partitions.
+/// The plan below a filter on a column, if that numbers the rows of partitions. `column` is its index in `plan`: below a projection it is the
+/// index of the column that the projection takes.
 fn below_filter(
     plan: &Arc<dyn ExecutionPlan>,
     column: usize,
     count: usize,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let (Some(windows), [input]) = (plan.downcast_ref::<WindowsExec>(), &*plan.children()) {
+        // Columns of functions stand behind those of the input.
         if column < input.schema().fields().len() {
             return Ok(None);
         }
@@ -94,9 +113,13 @@ fn below_filter(
 /// What is looked for, by places of columns.
 #[derive(Clone)]
 struct FirstRowsRequest {
+    /// The columns of `PARTITION BY`, one or two.
     partition: Vec<usize>,
+    /// The first column of `ORDER BY`.
     time: usize,
+    /// Whether the latest rows are asked for.
     descending: bool,
+    /// How many rows of a partition, 1 to 16.
     count: usize,
 }
 
@@ -128,7 +151,8 @@ impl FirstRowsRequest {
     }
 }
 
-/// The input of an operator that has the same rows, and where these columns stand there.
+/// The input of an operator that has the same rows, and where these columns stand there. Nothing for one that leaves out rows, as a sort with
+/// a limit does, and where a projection computes one of the columns.
 fn through(
     plan: &Arc<dyn ExecutionPlan>,
     columns: &[usize],

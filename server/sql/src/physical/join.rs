@@ -2,6 +2,25 @@
 //!
 //! `ON lower(a.x) = lower(b.x) AND a.n < b.n`: keys that are no columns are made columns of the inputs first and dropped
 //! behind the join; what is left of the condition is the join's filter.
+//!
+//! ```text
+//! SELECT count(*) FROM events a JOIN events b ON lower(a.event_id) = lower(b.event_id) AND a.timestamp < b.timestamp
+//!
+//! HashJoinExec: mode=CollectLeft, join_type=Inner, on=[(join key 2@2, join key 2@2)], filter=timestamp@0 < timestamp@1,
+//!     projection=[timestamp@0, event_id@1, timestamp@3, event_id@4]
+//!   ProjectionExec: expr=[timestamp@0 as timestamp, event_id@1 as event_id, lower(event_id@1) as join key 2]
+//!   ProjectionExec: expr=[timestamp@0 as timestamp, event_id@1 as event_id, lower(event_id@1) as join key 2]
+//! ```
+//!
+//! Without an equality, over a side of one row:
+//!
+//! ```text
+//! SELECT count(*) FROM events a, (SELECT count(*) AS n FROM events) t WHERE length(a.event_id) < t.n
+//!
+//! NestedLoopJoinExec: join_type=Inner, filter=join_proj_push_down_1@1 < n@0, projection=[n@0, event_id@1]
+//! ```
+//!
+//! Larger sides without an equality are refused by the gate: `a join needs an equality`.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -18,6 +37,8 @@ use datafusion_physical_plan::{
 use super::exprs::Exprs;
 
 /// The plan of a join. With `is_partitioned`, both inputs may be repartitioned by their keys.
+///
+/// Errors: what the library says of an expression.
 pub fn plan(
     exprs: Exprs<'_>,
     join: &Join,
@@ -60,7 +81,7 @@ pub fn plan(
     columns(joined, &output_columns(join.join_type, lengths, wide))
 }
 
-/// An input of a join, and its keys as columns of it.
+/// An input of a join, and its keys as columns of it: `user_id@0`, `join key 2@2`.
 type WithKeys = (Arc<dyn ExecutionPlan>, Vec<Arc<dyn PhysicalExpr>>);
 
 /// An input whose keys are columns: those that are not come behind its own.
@@ -90,6 +111,9 @@ fn with_keys(
 }
 
 /// Which columns of a join are not keys that were added to its inputs: `lengths` before, `wide` with them.
+///
+/// A left input of two columns with one key behind them, and a right one of three columns with two: `[0, 1, 3, 4, 5]` of a `LEFT JOIN`, where 2
+/// is the left key and 6 and 7 are those of the right.
 fn output_columns(kind: JoinType, lengths: [usize; 2], wide: [usize; 2]) -> Vec<usize> {
     let ([left, right], [wide_left, wide_right]) = (lengths, wide);
     match kind {
@@ -104,11 +128,13 @@ fn output_columns(kind: JoinType, lengths: [usize; 2], wide: [usize; 2]) -> Vec<
     }
 }
 
+/// A plan with some of its columns, by their indexes.
 fn columns(input: Arc<dyn ExecutionPlan>, selected: &[usize]) -> Result<Arc<dyn ExecutionPlan>> {
     let columns = of_columns(&input, selected.iter().copied());
     Ok(Arc::new(ProjectionExec::try_new(columns, input)?))
 }
 
+/// Columns of a plan as expressions of a projection, under their names.
 fn of_columns(
     input: &Arc<dyn ExecutionPlan>,
     columns: impl Iterator<Item = usize>,
@@ -122,6 +148,9 @@ fn of_columns(
 }
 
 /// The rest of a join's condition, over a row of those columns of both inputs that it names.
+///
+/// Of `a.timestamp < b.timestamp` that row is `timestamp` of the left and `timestamp` of the right: the filter is `timestamp@0 < timestamp@1`
+/// whatever else the inputs have.
 fn join_filter(
     exprs: Exprs<'_>,
     join: &Join,

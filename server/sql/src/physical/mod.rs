@@ -4,6 +4,38 @@
 //! minutes and brings megabytes of readers that a worker must never use. This one knows the kinds of nodes that a
 //! statement can have behind the gate, over our own tables, and refuses the rest. Operators, expressions and the rules
 //! that improve a plan are the library's.
+//!
+//! ```text
+//! SELECT event_id FROM events WHERE numeric_props['ms'] > (SELECT avg(numeric_props['ms']) FROM events)
+//! ORDER BY timestamp DESC LIMIT 3 OFFSET 2
+//!
+//! ScalarSubqueryExec: subqueries=1
+//!   ProjectionExec: expr=[event_id@0 as event_id]
+//!     GlobalLimitExec: skip=2, fetch=3
+//!       SortPreservingMergeExec: [timestamp@1 DESC], fetch=5
+//!         SortExec: TopK(fetch=5), expr=[timestamp@1 DESC], preserve_partitioning=[true]
+//!           ProjectionExec: expr=[event_id@1 as event_id, timestamp@0 as timestamp]
+//!             RowsExec: [Plain(Time), Plain(EventId), Plain(Number("ms"))], …
+//!   ProjectionExec: expr=[part 0@0 / CAST(part 1@1 AS Float64) + 0 as avg(events.numeric_props[ms])]
+//!     AggregateExec: mode=Final, gby=[], aggr=[sum(sum of measure 0) as part 0, sum(count of measure 0) as part 1]
+//!       …
+//!         PartitionedExec: [count of measure 0, sum of measure 0]
+//! ```
+//!
+//! That is the plan after the rules for operators, which add `CoalescePartitionsExec` and `RepartitionExec`, make one operator of a sort and a
+//! limit, and push conditions down into `RowsExec`. Here each node of a logical plan becomes one operator, or two:
+//!
+//! ```text
+//! TableScan               RowsExec or PartitionedExec, whichever the table makes (`tables`, `aggregate`); SharedExec for shared rows
+//! Aggregate               AggregateExec, partial and final            (aggregate)
+//! Join                    HashJoinExec, NestedLoopJoinExec, CrossJoinExec     (join)
+//! Window                  WindowsExec, or operators of the library    (windows)
+//! Filter, Projection      FilterExec, ProjectionExec
+//! Sort, Limit             SortExec, LocalLimitExec and GlobalLimitExec
+//! Union                   UnionExec
+//! Values, EmptyRelation   a source in memory; PlaceholderRowExec for `SELECT 1`, EmptyExec where no row can pass
+//! SubqueryAlias           its input: names are those of the logical plan
+//! ```
 
 use std::sync::Arc;
 
@@ -59,7 +91,9 @@ pub use shared::SharedPlan;
 /// Makes physical plans of one statement.
 #[derive(Clone, Copy, Debug)]
 pub struct Planner<'a> {
+    /// Settings of the session: two target partitions, say, rows of a batch, and which operators may be repartitioned.
     pub config: &'a SessionConfig,
+    /// When the statement began, which is what `now()` gives.
     pub props: &'a ExecutionProps,
 }
 
@@ -68,6 +102,7 @@ impl Planner<'_> {
     ///
     /// Errors: a kind of node that no statement can have; what the library says of an expression; damage of a segment.
     pub fn plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        // Subqueries for one value are plans of their own, which are run before the rows that are compared with their results.
         let (mut links, mut indexes) = (Vec::new(), HashMap::new());
         for subquery in scalar_subqueries(plan)? {
             let index = SubqueryIndex::new(links.len());
@@ -83,6 +118,7 @@ impl Planner<'_> {
         Ok(Arc::new(ScalarSubqueryExec::new(plan, links, results)))
     }
 
+    /// The operator of a node, over those of its inputs. `subqueries` says where results of scalar subqueries will be.
     fn node(
         &self,
         plan: &LogicalPlan,
@@ -131,6 +167,7 @@ impl Planner<'_> {
         })
     }
 
+    /// The plan by which a table is read, with the conditions that it has taken.
     fn scan(&self, scan: &TableScan) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(Source(table)) = scan.source.downcast_ref() else {
             return internal_err!("{} is no table of ours", scan.table_name);
@@ -143,6 +180,7 @@ impl Planner<'_> {
         })
     }
 
+    /// A filter, with the share of rows that it is expected to let pass where nothing better is known.
     fn filter(
         &self,
         exprs: Exprs<'_>,
@@ -157,7 +195,8 @@ impl Planner<'_> {
     }
 }
 
-/// Subqueries for one value that do not look at rows around them, each once. Those inside of another one are its own.
+/// Subqueries for one value that do not look at rows around them, each once. Those inside of another one are its own. Correlated ones have
+/// become joins in the optimizer.
 fn scalar_subqueries(plan: &LogicalPlan) -> Result<Vec<Subquery>> {
     let mut found: Vec<Subquery> = Vec::new();
     plan.apply(|node| {
@@ -177,12 +216,14 @@ fn scalar_subqueries(plan: &LogicalPlan) -> Result<Vec<Subquery>> {
     Ok(found)
 }
 
+/// The rows of `VALUES (1, 'a'), (2, 'b')`, held in memory.
 fn values(exprs: Exprs<'_>, node: &Values) -> Result<Arc<dyn ExecutionPlan>> {
     let rows = node.values.iter().map(|row| exprs.all(row, &node.schema));
     let rows = rows.collect::<Result<Vec<_>>>()?;
     Ok(MemorySourceConfig::try_new_as_values(Arc::clone(node.schema.inner()), rows)?)
 }
 
+/// Columns of a projection under the names that operators have for them.
 fn projection(
     exprs: Exprs<'_>,
     node: &Projection,
@@ -206,6 +247,13 @@ fn projection(
     Ok(Arc::new(ProjectionExec::try_new_with_schema_metadata(columns, input, schema)?))
 }
 
+/// `LIMIT` and `OFFSET`: each partition gives as many rows as both together, then the merged rows are counted.
+///
+/// ```text
+/// LIMIT 3 OFFSET 2      LocalLimitExec: fetch=5 in each partition, GlobalLimitExec: skip=2, fetch=3
+/// OFFSET 5              GlobalLimitExec: skip=5, fetch=None
+/// LIMIT (SELECT 1)      This feature is not implemented: LIMIT and OFFSET that are no numbers
+/// ```
 fn limit(node: &Limit, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
         (node.get_skip_type()?, node.get_fetch_type()?)
@@ -225,11 +273,13 @@ fn limit(node: &Limit, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Executio
     Ok(Arc::new(GlobalLimitExec::new(input, skip, fetch)))
 }
 
+/// The only input of a node.
 fn one(inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
     let [input]: [_; 1] = inputs.try_into().or_else(|_| internal_err!("not one input"))?;
     Ok(input)
 }
 
+/// Both inputs of a join.
 fn two(inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<[Arc<dyn ExecutionPlan>; 2]> {
     inputs.try_into().or_else(|_| internal_err!("not two inputs"))
 }

@@ -1,4 +1,7 @@
 //! A rule for operators that rewrites a plan node by node.
+//!
+//! `keep_names_apart` (`barrier.rs`) and `read_first_rows` (`first_rows.rs`) are such rules. The library's own are run before and
+//! between them (`session/library.rs`), and behind a rule with `schema_check` the columns are compared with those of before.
 
 use std::sync::Arc;
 
@@ -16,9 +19,9 @@ type Rewrite = fn(Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Executio
 /// A rule that rewrites operators one by one, inputs first.
 #[derive(Debug)]
 pub struct PlanRule {
-    /// Its name in plans and errors.
+    /// Its name in errors: `the rule keep_names_apart changes the columns of a plan`.
     pub name: &'static str,
-    /// What it does.
+    /// What an operator becomes; `Transformed::no` where it stays.
     pub rewrite: Rewrite,
 }
 

@@ -2,6 +2,31 @@
 //!
 //! `WITH spend AS (SELECT user_id, sum(cost) …) … FROM spend s JOIN (SELECT avg(…) FROM spend) u` groups its rows once. Whoever asks for a partition first has
 //! it computed; its batches stay until all have read them.
+//!
+//! ```text
+//! WITH spend AS (SELECT tenant_id, user_id, sum(numeric_props['ms']) AS ms FROM events GROUP BY 1, 2),
+//! usual AS (SELECT tenant_id, avg(ms) AS mean FROM spend GROUP BY 1)
+//! SELECT s.user_id, s.ms FROM spend s JOIN usual u ON s.tenant_id = u.tenant_id WHERE s.ms > u.mean
+//!
+//! HashJoinExec: mode=CollectLeft, join_type=LeftSemi, on=[(tenant_id@0, tenant_id@0)], filter=mean@1 < ms@0, projection=[user_id@1, ms@2]
+//!   CoalescePartitionsExec
+//!     SharedExec: ProjectionExec: expr=[tenant_id@0 as tenant_id, user_id@1 as user_id, sum of measure 0@2 as ms]
+//!   ProjectionExec: expr=[tenant_id@0 as tenant_id, avg(spend.ms)@1 as mean]
+//!     AggregateExec: mode=FinalPartitioned, gby=[tenant_id@0 as tenant_id], aggr=[avg(spend.ms)]
+//!       …
+//!         SharedExec: ProjectionExec: expr=[tenant_id@0 as tenant_id, user_id@1 as user_id, sum of measure 0@2 as ms]
+//! ```
+//!
+//! Of partition 0, while the statement runs:
+//!
+//! ```text
+//! left input asks for 0         nothing is there: the plan is executed, its batches are collected
+//! aggregate asks for 0          the same future is awaited by both
+//! the plan has ended            both project their columns from the same batches, which are counted once
+//! both have ended               the operators are dropped with the plan, and the memory is given back
+//! ```
+//!
+//! An error of the plan is the error of all that read it.
 
 use std::{fmt, sync::Arc};
 
@@ -30,11 +55,14 @@ use parking_lot::Mutex;
 
 use super::held::HeldBatches;
 
+/// The batches of a partition, which all readers hold.
 type SharedBatches = Arc<HeldBatches>;
+/// The batches of a partition as they will be, or the error that comes instead: a future that several may await.
 type Computed = Shared<BoxFuture<'static, Result<SharedBatches, Arc<DataFusionError>>>>;
 
 /// A part of a plan that several places read.
 pub struct SharedPlan {
+    /// What is computed once.
     plan: Arc<dyn ExecutionPlan>,
     /// Each partition, once somebody has asked for it.
     partitions: Arc<[Mutex<Option<Computed>>]>,
@@ -55,7 +83,7 @@ impl fmt::Debug for SharedPlan {
 }
 
 impl SharedPlan {
-    /// The operator by which one place reads some of its columns, under these names.
+    /// The operator by which one reader reads some of its columns, under these names: columns 0 and 2 as `tenant_id` and `ms`.
     pub fn read<'a>(
         &self,
         columns: &[usize],
@@ -105,7 +133,9 @@ impl DisplayAs for SharedExec {
     }
 }
 
-/// All batches of a partition.
+/// All batches of a partition, counted as memory of the consumer `shared`.
+///
+/// Errors: those of the plan; more memory than there may be.
 async fn computed(
     plan: Arc<dyn ExecutionPlan>,
     partition: usize,

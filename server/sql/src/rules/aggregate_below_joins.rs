@@ -10,6 +10,31 @@
 //!
 //! A million pairs are a thousand groups, of which each is looked up once. All rows of a group have the same matches, since what
 //! further joins compare is among its keys.
+//!
+//! The plans before and after of a similar statement, without projections and what is below the inner join:
+//!
+//! ```text
+//! Aggregate: groupBy=[[a.p, b.p, q.n]], aggr=[[count(Int64(1))]]
+//!   Inner Join: a.p = q.p
+//!     Inner Join: a.user_id = b.user_id Filter: b.p > a.p
+//!     SubqueryAlias: q
+//!
+//! Projection: group 0 AS p, group 1 AS p, group 2 AS n, CASE WHEN late 0 IS NOT NULL THEN late 0 ELSE Int64(0) END AS count(Int64(1))
+//!   Aggregate: groupBy=[[a.p AS group 0, b.p AS group 1, q.n AS group 2]], aggr=[[sum(early0) AS late 0]]
+//!     Inner Join: a.p = q.p
+//!       Aggregate: groupBy=[[a.p, b.p]], aggr=[[count(Int64(1)) AS early0]]
+//!         Inner Join: a.user_id = b.user_id Filter: b.p > a.p
+//!       SubqueryAlias: q
+//! ```
+//!
+//! What it leaves as it is, over the same joins:
+//!
+//! ```text
+//! SELECT a.p, sum(q.n) … GROUP BY 1                    the argument is a column of the further input
+//! SELECT a.user_id, count(*), q.n … GROUP BY 1, 3      how many users there are is not known without reading them
+//! SELECT a.p, count(DISTINCT b.user_id) … GROUP BY 1   distinct counts of two groups cannot be added
+//! SELECT count(*) …                                    without keys there is a row of no rows
+//! ```
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -27,10 +52,12 @@ use super::{
 };
 use crate::aggregate::is_total;
 
-/// Groups that are few, whatever the rows are.
+/// Groups that are few, whatever the rows are: the product of the value counts of the keys, say 256 plans by 256 endpoints, each with one
+/// for null.
 const GROUPS_MAX: usize = 65_536;
 
-/// What the names of columns of groups begin with.
+/// What the names of columns of groups begin with. No statement can write the NUL, so an aggregate over such columns is one that this
+/// rule has made: it would be rewritten in every pass otherwise.
 const EARLY: &str = "early\0";
 
 /// Aggregates of joins of joins.
@@ -45,11 +72,15 @@ pub const AGGREGATE_BELOW_JOINS: NodeRule = NodeRule {
 
 /// A node between an aggregate and the join whose rows are added up first.
 enum Above<'a> {
+    /// A projection, which passes the early columns on beside those of its columns that are still there.
     Projection(&'a Projection),
     /// A join, and whether its left input is the one that is added up.
     Join(&'a Join, bool),
 }
 
+/// The aggregate over early groups; nothing where its functions, its keys or the joins below do not allow it.
+///
+/// Errors: damage of a segment, when values are counted.
 fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let is_set = matches!(&*aggregate.group_expr, [Expr::GroupingSet(_)]);
     // Of no rows there is a group, where there are no keys.
@@ -72,6 +103,7 @@ fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     }
     let Some(found) = joined_rows(&aggregate.input, keys, &arguments)? else { return Ok(None) };
     let JoinedRows { rows, keys, above } = found;
+    // Of each function its call over rows, the call that merges its early results, and the column of the answer.
     let mut early = Vec::new();
     let mut late = Vec::new();
     let mut outputs = Vec::new();
@@ -95,10 +127,12 @@ fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let mut plan = LogicalPlan::Aggregate(Aggregate::try_new(rows, groups, early)?);
     let part = |at| Expr::Column(Column::new_unqualified(format!("{EARLY}{at}")));
     let parts: Vec<Expr> = (0..calls.len()).map(part).collect();
+    // The nodes between are built again from the join up, each with the early columns.
     for node in above.iter().rev() {
         let input = Arc::new(plan);
         plan = match node {
             Above::Projection(projection) => {
+                // Arguments of functions, and what else no key is made of, end at the early aggregate.
                 let has = |expr: &&Expr| {
                     expr.column_refs().iter().all(|column| input.schema().has_column(column))
                 };
@@ -117,6 +151,7 @@ fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
             }
         };
     }
+    // Two keys may be called alike, as `a.p` and `b.p` are.
     let names = (0..aggregate.group_expr.len()).map(|at| format!("group {at}"));
     let names: Vec<String> = names.collect();
     let groups = aggregate.group_expr.iter().zip(&names);
@@ -128,6 +163,7 @@ fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
 
 /// Rows that are added up first.
 struct JoinedRows<'a> {
+    /// The plan that makes them: the input of the lowest node of `above`.
     rows: Arc<LogicalPlan>,
     /// Columns of them that are asked for further up, but for arguments of aggregates.
     keys: BTreeSet<Column>,
@@ -137,6 +173,14 @@ struct JoinedRows<'a> {
 
 /// Of the joins below a plan the last whose rows have few groups. `keys` and `arguments` are columns of the plan; the latter are those of the
 /// join, too.
+///
+/// On the way down, keys become the columns that they are made of, and a join adds to them what it compares:
+///
+/// ```text
+/// Aggregate                         keys q.n, a.p, b.p
+/// Inner Join: a.p = q.p             of its left input: a.p, which is compared, too, and b.p
+/// Inner Join: a.user_id = b.user_id the join whose rows are grouped by a.p, b.p
+/// ```
 fn joined_rows<'a>(
     plan: &'a LogicalPlan,
     mut keys: BTreeSet<Column>,
@@ -157,6 +201,7 @@ fn joined_rows<'a>(
                 node = &projection.input;
             }
             LogicalPlan::Join(join) if join.join_type == JoinType::Inner && !join.null_aware => {
+                // Only a side that is a join itself multiplies rows, and only with all arguments it can be aggregated alone.
                 let has_all = |side: &LogicalPlan| {
                     arguments.iter().all(|column| side.schema().has_column(column))
                 };
@@ -193,7 +238,8 @@ fn joined_rows<'a>(
     Ok(Some(JoinedRows { rows, keys, above: path }))
 }
 
-/// The call of an aggregate whose parts can be added up: each is a count, a sum, the least or the most of all rows.
+/// The call of an aggregate whose parts can be added up: each is a count, a sum, the least or the most of all rows. Not with `DISTINCT`,
+/// `FILTER` or an order, nor of an argument that may fail, as a quotient.
 fn call_of(expr: &Expr) -> Option<&AggregateFunction> {
     match expr {
         Expr::Alias(alias) => call_of(&alias.expr),
@@ -212,7 +258,8 @@ fn call_of(expr: &Expr) -> Option<&AggregateFunction> {
     }
 }
 
-/// The columns that a projection makes some of its columns of; nothing where a column is none of its own.
+/// The columns that a projection makes some of its columns of: of `lower(a.p) AS p` and `p` it is `a.p`. Nothing where a column is none of
+/// its own, or has another value each time.
 fn below(projection: &Projection, columns: &BTreeSet<Column>) -> Option<BTreeSet<Column>> {
     let mut found = BTreeSet::new();
     for column in columns {
@@ -242,6 +289,9 @@ fn is_join(plan: &LogicalPlan) -> bool {
     }
 }
 
+/// Whether the value counts of keys have a product of [`GROUPS_MAX`] at most. False where the values of a key are not known.
+///
+/// Errors: damage of a segment.
 fn has_few_groups(plan: &LogicalPlan, keys: &BTreeSet<Column>) -> Result<bool> {
     let mut groups = 1usize;
     for key in keys {

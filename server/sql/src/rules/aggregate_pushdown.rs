@@ -9,6 +9,29 @@
 //! Groups by tenant, event, string properties and hours, days or weeks need no rows: `aggregate/groups_table.rs`. Expressions of such columns
 //! are computed from the groups instead: a sum over equal rows is a product with their number. Groups by user are read tenant by
 //! tenant and complete: `aggregate/user_groups_table.rs`.
+//!
+//! The plan before and after, of `SELECT upper(string_props['plan']), avg(numeric_props['ms']) FROM events WHERE tenant_id = 'acme'
+//! GROUP BY 1`:
+//!
+//! ```text
+//! Aggregate: groupBy=[[upper(events.string_props['plan'])]], aggr=[[avg(events.numeric_props['ms'])]]
+//!   TableScan: events projection=[numeric_props['ms'], string_props['plan']], full_filters=[events.tenant_id = Utf8View("acme")]
+//!
+//! Projection: group 0 AS upper(events.string_props['plan']), part 0 / CAST(part 1 AS Float64) AS avg(events.numeric_props['ms'])
+//!   Aggregate: groupBy=[[upper(string_props['plan']) AS group 0]], aggr=[[sum(sum of measure 0) AS part 0, sum(count of measure 0) AS part 1]]
+//!     TableScan: groups 7fffd801c9e0
+//! ```
+//!
+//! Of `SELECT tenant_id, user_id, count(*), min(timestamp) … GROUP BY 1, 2` a group has one row, so nothing is left to be aggregated:
+//!
+//! ```text
+//! Projection: group 0 AS tenant_id, group 1 AS user_id, CASE WHEN part 0 IS NOT NULL THEN part 0 ELSE Int64(0) END AS count(Int64(1)), …
+//!   Projection: tenant_id AS group 0, user_id AS group 1, count of measure 0 AS part 0, least of measure 1 AS part 1
+//!     TableScan: groups 7fffe4001ff0
+//! ```
+//!
+//! Rows are read all the same where a group needs what groups do not know: `count(DISTINCT event_id)`, `extract(minute FROM timestamp)`,
+//! `GROUP BY user_id` over several tenants, or a `LIMIT` below the aggregate.
 
 use std::sync::Arc;
 
@@ -43,7 +66,8 @@ pub const AGGREGATE_PUSHDOWN: NodeRule = NodeRule {
 ///
 /// Errors: damage of a segment.
 pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
-    // What only looks for the first and the last is not changed by rows that are alike.
+    // What only looks for the first and the last is not changed by rows that are alike: `SELECT tenant_id, user_id, min(w) FROM (SELECT
+    // DISTINCT tenant_id, user_id, date_trunc('week', timestamp) AS w …) …` needs no `DISTINCT`.
     let is_indifferent = aggregate.aggr_expr.iter().all(is_extreme);
     let Some(input) = Input::of(&aggregate.input, is_indifferent)? else { return Ok(None) };
     let scan = input.scan;
@@ -63,6 +87,7 @@ pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         group_exprs.iter().map(|expr| of_scan(expr)).collect::<Result<Option<Vec<_>>>>()?;
     let exprs = aggregate.aggr_expr.iter().map(of_scan).collect::<Result<Option<Vec<_>>>>()?;
     let Some((groups, exprs)) = groups.zip(exprs) else { return Ok(None) };
+    // Keys before aggregates: an aggregate over a key needs no measure, and what is counted once needs groups by user.
     let mut read = AggregateRewriter::new(scan, table, &groups, &exprs)?;
     for group in &groups {
         if !read.takes_group(group)? {
@@ -77,6 +102,7 @@ pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let mut aggregates = Vec::new();
     let mut outputs = Vec::new();
     for expr in &exprs {
+        // An average is two parts, the others are one: `part 0`, `part 1` and so on over the whole list of aggregates.
         let Some(parts) = read.takes_aggregate(expr)? else { return Ok(None) };
         let mut names = Vec::new();
         for part in parts.aggregates {
@@ -90,7 +116,7 @@ pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     for condition in &input.conditions {
         conditions.narrow(Kind::Events, condition);
     }
-    // Of a set of groups, each row of a table is in several.
+    // Of a set of groups, each row of a table is in several: `ROLLUP (tenant_id, event_name)` has each in three.
     let told_apart: &[Expr] = if set.is_some() { &[] } else { &groups };
     let Some((provider, rows)) = read.provider(told_apart, conditions)? else {
         return Ok(None);
@@ -104,7 +130,7 @@ pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         inner = LogicalPlan::Filter(Filter::try_new(condition, Arc::new(inner))?);
     }
     let inner = Arc::new(inner);
-    // Two groups that are the same would be one.
+    // Two groups that are the same would be one: `SELECT a, b … GROUP BY a, b` over two names of one property.
     let names: Vec<String> = (0..groups.len()).map(|at| format!("group {at}")).collect();
     let groups = groups.into_iter().zip(&names).map(|(group, name)| group.alias(name));
     let parts = aggregates.into_iter();
@@ -124,6 +150,7 @@ pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         let parts = parts.map(|(part, name)| once(part, rows).alias(name)).collect();
         LogicalPlan::Aggregate(Aggregate::try_new(inner, groups.collect(), parts)?)
     };
+    // `grouping(x)` and sets that differ by nulls alone are told apart by the library's column.
     let id = set.map(|_| Aggregate::INTERNAL_GROUPING_ID.to_owned());
     let new_groups =
         names.into_iter().chain(id).map(|name| Expr::Column(Column::new_unqualified(name)));
@@ -131,6 +158,9 @@ pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
 }
 
 /// A plan whose columns have the names and types of a schema: of each column, what it is made of in another plan.
+///
+/// `schema` is that of the node which the plan replaces, and `exprs` has one expression for each of its columns, in the same order. Nodes
+/// above find their columns by name, so a part that became `sum(rows)` is called `count(Int64(1))` again, and is cast where its type differs.
 ///
 /// Errors: none that is expected.
 pub fn with_columns_of(
@@ -148,11 +178,13 @@ pub fn with_columns_of(
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
 }
 
+/// The columns of a plan, as a projection passes them on.
 fn columns_of_table(plan: &LogicalPlan) -> impl Iterator<Item = Expr> + '_ {
     plan.schema().iter().map(|field| Expr::Column(Column::from(field)))
 }
 
-/// Sets of groups by the names of the columns that their expressions have become.
+/// Sets of groups by the names of the columns that their expressions have become: `ROLLUP (events.tenant_id, events.event_name)` is
+/// `ROLLUP (group 0, group 1)`.
 fn renamed(set: &GroupingSet, exprs: &[&Expr], names: &[String]) -> GroupingSet {
     let column = |expr: &Expr| {
         let name = exprs.iter().position(|known| *known == expr).and_then(|at| names.get(at));
@@ -177,7 +209,9 @@ fn is_extreme(expr: &Expr) -> bool {
     }
 }
 
-/// What an aggregate of one argument is of.
+/// What an aggregate of one argument is of: `least of measure 1` of `min(least of measure 1)`.
+///
+/// Errors: an aggregate without an argument, which is a mistake of ours.
 fn argument(expr: Expr) -> Result<Expr> {
     let argument = match expr {
         Expr::AggregateFunction(call) => call.params.args.into_iter().next(),
@@ -188,6 +222,11 @@ fn argument(expr: Expr) -> Result<Expr> {
 
 /// The aggregate of a part over partial rows: where each has a user of its own a distinct count is a plain one, else users are
 /// compared by their numbers.
+///
+/// ```text
+/// count(DISTINCT user_id) by tenant               a row for each user        count(user_id)
+/// count(DISTINCT user_id) by tenant, lower(plan)  one for each of the plans  count(DISTINCT "number of user_id")
+/// ```
 fn once(mut part: Expr, rows: RowsPerGroup) -> Expr {
     if let Expr::AggregateFunction(call) = &mut part
         && call.params.distinct
@@ -204,6 +243,7 @@ fn once(mut part: Expr, rows: RowsPerGroup) -> Expr {
     part
 }
 
+/// The expression in a type; itself where it has that type over the plan.
 fn cast_to(expr: Expr, kind: &DataType, plan: &LogicalPlan) -> Result<Expr> {
     match expr.get_type(plan.schema())? == *kind {
         true => Ok(expr),
@@ -212,6 +252,9 @@ fn cast_to(expr: Expr, kind: &DataType, plan: &LogicalPlan) -> Result<Expr> {
 }
 
 /// The scan below a plan.
+///
+/// Of `SELECT p FROM (SELECT string_props['plan'] AS p FROM events) x WHERE p <> ''` it has the scan of `events`, the column
+/// `string_props['plan']` for `p`, and the condition `string_props['plan'] <> ''`.
 struct Input<'a> {
     scan: &'a TableScan,
     /// Each column of the plan as an expression of the scan's columns.
@@ -250,6 +293,8 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// The input below a projection or a `DISTINCT` of these expressions over `plan`; nothing where one of them cannot be written with
+    /// columns of the scan.
     fn replaced(
         exprs: &[Expr],
         plan: &'a LogicalPlan,
@@ -262,7 +307,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// An expression over a plan's columns as one of what they are.
+/// An expression over a plan's columns as one of what they are. Nothing for a volatile one, or one that looks at other rows, as a
+/// subquery does.
 fn replaced(expr: &Expr, plan: &LogicalPlan, columns: &[Expr]) -> Result<Option<Expr>> {
     let mut all_known = !expr.is_volatile() && !matches!(expr, Expr::GroupingSet(_));
     let new = expr.clone().transform_down(|part| match &part {

@@ -3,6 +3,27 @@
 //! Of `SELECT tenant_id AS t FROM events WHERE …` it makes `SELECT tenant_id AS t, "number of tenant_id" FROM events WHERE …`.
 //! Codes of one column are the same in all scans of a statement, so that columns of two inputs of a join can be compared by
 //! them.
+//!
+//! From the scan up, asked for the numbers of `a.p` and `b.p` of a join of a subquery with itself:
+//!
+//! ```text
+//! Projection: a.p, b.p
+//!   Inner Join: a.user_id = b.user_id
+//!     SubqueryAlias: a
+//!       TableScan: shared 0 projection=[user_id, p]
+//!     SubqueryAlias: b
+//!       TableScan: shared 0 projection=[user_id, p]
+//!
+//! Projection: a.p, b.p, a.number of p, b.number of p AS number of p 2
+//!   Inner Join: a.user_id = b.user_id
+//!     SubqueryAlias: a
+//!       TableScan: shared 0 projection=[user_id, p, number of p]
+//!     SubqueryAlias: b
+//!       TableScan: shared 0 projection=[user_id, p, number of p]
+//! ```
+//!
+//! There are no numbers of `event_id`, of a computed text such as `lower(p)`, and of columns behind a `UNION`; behind a `GROUP BY` only where
+//! the groups are by numbers already, which a projection above turns into texts: there the number is passed on as it is.
 
 use std::{collections::BTreeMap, slice, sync::Arc};
 
@@ -14,13 +35,15 @@ use datafusion_expr::{
 
 use crate::tables::{Source, StatementDictionary, codes_of, scan_of};
 
-/// A plan with columns of numbers, and what each stands for.
+/// A plan with columns of numbers, and what each stands for: one entry for each column that was asked for, in the same order, as
+/// `number of tenant_id` with the dictionary of `tenant_id`.
 pub type Numbered = (LogicalPlan, Vec<(Column, Arc<StatementDictionary>)>);
 
 /// The number of each of some columns that have one, and what numbers stand for.
 pub type NumbersOf<'a> = BTreeMap<&'a Column, (Column, Arc<StatementDictionary>)>;
 
-/// The same plan with a column of numbers for each of these columns of texts that comes from a table, and which these are.
+/// The same plan with a column of numbers for each of these columns of texts that comes from a table, and which these are. Columns without
+/// numbers are left out of the map, where [`numbered`] gives nothing at all.
 ///
 /// Errors: none that is expected.
 pub fn number_each<'a>(
@@ -40,13 +63,13 @@ pub fn number_each<'a>(
     Ok((plan, numbers))
 }
 
-/// Whether a column has texts.
+/// Whether a column has texts; false for one that the schema lacks.
 pub fn is_text(schema: &DFSchema, column: &Column) -> bool {
     let field = schema.field_from_column(column);
     field.is_ok_and(|field| *field.data_type() == DataType::Utf8View)
 }
 
-/// The column that an expression is, under whatever name.
+/// The column that an expression is, under whatever name: `tenant_id` of `tenant_id AS t`, nothing of `lower(tenant_id)`.
 pub fn plain(expr: &Expr) -> Option<&Column> {
     match expr {
         Expr::Column(column) => Some(column),
@@ -56,7 +79,7 @@ pub fn plain(expr: &Expr) -> Option<&Column> {
 }
 
 /// The same plan with a column of numbers for each of these columns of texts; nothing where one does not come from a
-/// table.
+/// table. The columns that it had keep their names; those of numbers may stand between them.
 ///
 /// Errors: none that is expected.
 pub fn numbered(plan: &LogicalPlan, wanted: &[Column]) -> Result<Option<Numbered>> {
@@ -81,6 +104,8 @@ pub fn numbered(plan: &LogicalPlan, wanted: &[Column]) -> Result<Option<Numbered
     }
 }
 
+/// Below an alias the columns have other qualifiers: `e.tenant_id` is `events.tenant_id` there, and `e.number of tenant_id` is made of
+/// `events.number of tenant_id`.
 fn of_alias(named: &SubqueryAlias, wanted: &[Column]) -> Result<Option<Numbered>> {
     let inner = |column: &Column| {
         let at = named.schema.index_of_column(column).ok()?;
@@ -101,6 +126,7 @@ fn of_alias(named: &SubqueryAlias, wanted: &[Column]) -> Result<Option<Numbered>
     Ok(Some((LogicalPlan::SubqueryAlias(plan), numbers)))
 }
 
+/// Projections pass numbers on: those of their input, and those of which they make texts.
 fn of_projection(projection: &Projection, wanted: &[Column]) -> Result<Option<Numbered>> {
     // Texts that the projection makes of numbers have these; others come from below.
     let mut found: Vec<Option<(Column, Arc<StatementDictionary>)>> = Vec::new();
@@ -123,6 +149,7 @@ fn of_projection(projection: &Projection, wanted: &[Column]) -> Result<Option<Nu
             None => return Ok(None),
         }
     };
+    // In the order that was asked for: known ones where they are known, the others as they come from below.
     let mut more = more.into_iter();
     let numbers = found.into_iter().filter_map(|known| known.or_else(|| more.next()));
     let mut exprs = projection.expr.clone();
@@ -151,7 +178,7 @@ fn handed_on(column: &Column, exprs: &mut Vec<Expr>) -> Column {
     Column::new_unqualified(name)
 }
 
-/// A join hands on the columns of both inputs, or those of one.
+/// A join hands on the columns of both inputs, or those of one; through a mark join no numbers are passed.
 fn of_join(join: &Join, wanted: &[Column]) -> Result<Option<Numbered>> {
     let (has_left, has_right) = match join.join_type {
         JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => (true, true),
@@ -186,6 +213,8 @@ fn of_join(join: &Join, wanted: &[Column]) -> Result<Option<Numbered>> {
 }
 
 /// The same join of other inputs by other keys. Nothing where their columns have the same names.
+///
+/// Filter, kind and what null keys mean stay; so columns that the filter names have to be in the inputs still.
 pub fn with_inputs(
     join: &Join,
     left: Arc<LogicalPlan>,
@@ -205,6 +234,7 @@ pub fn with_inputs(
     joined.ok().map(LogicalPlan::Join)
 }
 
+/// A scan reads numbers of columns of its table. Nothing where the table has none of one, as of `event_id`.
 fn of_scan(scan: &TableScan, wanted: &[Column]) -> Result<Option<Numbered>> {
     let Some(Source(table)) = scan.source.downcast_ref() else { return Ok(None) };
     let names: Vec<&str> = wanted.iter().map(|column| column.name.as_str()).collect();

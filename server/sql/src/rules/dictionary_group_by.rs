@@ -4,6 +4,28 @@
 //! filters, aliases and projections, rows are grouped by codes, and only the groups' codes are decoded. `count(DISTINCT
 //! string_props['model'])` becomes `count_codes("number of string_props['model']")`, which has a bitmap for each group. DataFusion would group by the
 //! distinct values, too, and count those groups: only groups that can be pushed below the scan are better.
+//!
+//! ```text
+//! Aggregate: groupBy=[[events.user_id]], aggr=[[max(events.event_id)]]
+//!   TableScan: events projection=[event_id, user_id]
+//!
+//! Projection: text_of(events.number of user_id) AS user_id, max(events.event_id) AS max(events.event_id)
+//!   Aggregate: groupBy=[[events.number of user_id]], aggr=[[max(events.event_id)]]
+//!     TableScan: events projection=[event_id, user_id, number of user_id]
+//! ```
+//!
+//! With distinct counts, of `SELECT date_trunc('day', timestamp), count(DISTINCT user_id), sum(numeric_props['ms']) … GROUP BY 1`:
+//!
+//! ```text
+//! Aggregate: groupBy=[[date_trunc(Utf8("day"), events.timestamp)]],
+//!   aggr=[[count(DISTINCT events.user_id), sum(events.numeric_props['ms'])]]
+//!
+//! Aggregate: groupBy=[[date_trunc(Utf8("day"), events.timestamp)]],
+//!   aggr=[[count_codes(events.number of user_id) AS count 0, sum(events.numeric_props['ms'])]]
+//! ```
+//!
+//! Groups of `GROUP BY lower(user_id)` or by `event_id` stay groups of texts, and so do grouping sets. A null has no number, so the group
+//! of rows without a user is that of a null number, and `text_of` gives null for it.
 
 use std::{
     collections::HashSet,
@@ -43,8 +65,10 @@ pub const COUNT_DISTINCT_CODES: NodeRule = NodeRule {
     },
 };
 
+/// The function, which has no state: all plans share it.
 static COUNT_CODES: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(count_codes()));
 
+/// Counts codes where all distinct counts of an aggregate are of columns of texts, and cannot be had of groups below the scan.
 fn with_codes_counted(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let schema = aggregate.input.schema();
     let counts: HashSet<&Column> = aggregate.aggr_expr.iter().filter_map(counted).collect();
@@ -58,6 +82,7 @@ fn with_codes_counted(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         let mut groups = aggregate.group_expr.clone();
         groups.push(Expr::Column((*only).clone()));
         let groups = Aggregate::try_new(Arc::clone(&aggregate.input), groups, Vec::new())?;
+        // `SELECT tenant_id, count(DISTINCT user_id)`: groups by tenant and user are read without rows, so that is left to happen.
         if added_up(&groups)?.is_some() {
             return Ok(None);
         }
@@ -65,6 +90,7 @@ fn with_codes_counted(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     rewritten(aggregate)
 }
 
+/// The aggregate over numbers, and above it the projection that makes texts of them. Nothing where no column has numbers.
 fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let Aggregate { input, group_expr, aggr_expr, schema, .. } = aggregate;
     if group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))) {
@@ -102,6 +128,7 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         return Ok(None);
     }
     let new = Aggregate::try_new(input, new_groups, new_aggregates)?;
+    // Names and qualifiers are those of before: `events.user_id` is `text_of(number of user_id)`.
     let outer = schema.iter().zip(new.schema.columns()).enumerate();
     let outer = outer.map(|(at, ((relation, field), column))| {
         let expr = match groups.get(at).copied().flatten().and_then(number) {
@@ -115,7 +142,7 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     Ok(Some(LogicalPlan::Projection(Projection::try_new(outer, input)?)))
 }
 
-/// The column of `count(DISTINCT column)`, with a filter or without.
+/// The column of `count(DISTINCT column)`, with a filter or without; nothing of `count(column)` and `count(DISTINCT lower(column))`.
 fn counted(expr: &Expr) -> Option<&Column> {
     match expr {
         Expr::Alias(alias) => counted(&alias.expr),
@@ -130,6 +157,7 @@ fn counted(expr: &Expr) -> Option<&Column> {
     }
 }
 
+/// `count(DISTINCT user_id)` as `count_codes("number of user_id")`, with its filter, under its name.
 fn counting(expr: &Expr, number: &Column) -> Expr {
     match expr {
         Expr::Alias(alias) => {

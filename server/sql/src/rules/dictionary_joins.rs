@@ -4,6 +4,30 @@
 //! one tenant on both sides, since DataFusion has pushed the condition to both: tenants need not be compared. Users
 //! of both sides come from the table, which has codes for them: a code is hashed and compared several times as fast as
 //! a text.
+//!
+//! ```text
+//! Inner Join: a.tenant_id = b.tenant_id, a.user_id = b.user_id
+//!   SubqueryAlias: a
+//!     TableScan: events projection=[tenant_id, user_id], full_filters=[events.tenant_id = Utf8View("acme")]
+//!   SubqueryAlias: b
+//!     TableScan: events projection=[tenant_id, user_id], full_filters=[events.tenant_id = Utf8View("acme")]
+//!
+//! Projection: a.tenant_id, a.user_id, b.tenant_id, b.user_id
+//!   Inner Join: a.number of user_id = b.number of user_id
+//!     SubqueryAlias: a
+//!       TableScan: events projection=[tenant_id, user_id, number of user_id], full_filters=[events.tenant_id = Utf8View("acme")]
+//!     SubqueryAlias: b
+//!       TableScan: events projection=[tenant_id, user_id, number of user_id], full_filters=[events.tenant_id = Utf8View("acme")]
+//! ```
+//!
+//! Where one side has no numbers, as groups that were added up early, its texts are looked up:
+//!
+//! ```text
+//! e.tenant_id = b.tenant_id, e.user_id = b.user_id
+//! e.number of tenant_id = number_of(b.tenant_id), e.number of user_id = number_of(b.user_id)
+//! ```
+//!
+//! `a.tenant_id = b.user_id` stays a comparison of texts: the dictionary of one column says nothing of the other's numbers.
 
 use std::sync::Arc;
 
@@ -28,13 +52,16 @@ pub const DICTIONARY_JOINS: NodeRule = NodeRule {
     },
 };
 
-/// An input with the number of one of its columns, and what numbers stand for.
+/// An input with the number of one of its columns, and what numbers stand for: the plan, `e.number of user_id`, the dictionary of
+/// `user_id`.
 type WithNumber = (LogicalPlan, (Column, Arc<StatementDictionary>));
 
+/// The join by fewer keys or by numbers; nothing where all keys stay as they are.
 fn rewritten(join: &Join) -> Result<Option<LogicalPlan>> {
     let mut on = telling(join);
     let (mut left, mut right) = (Arc::clone(&join.left), Arc::clone(&join.right));
     let mut is_numbered = false;
+    // Inputs grow from key to key: each adds a number column to one or both.
     for (left_key, right_key) in &mut on {
         let (Some(of_left), Some(of_right)) = (plain(left_key), plain(right_key)) else { continue };
         if !is_text(left.schema(), of_left) || !is_text(right.schema(), of_right) {
@@ -80,7 +107,8 @@ fn rewritten(join: &Join) -> Result<Option<LogicalPlan>> {
     Ok(Projection::try_new(columns, Arc::new(plan)).ok().map(LogicalPlan::Projection))
 }
 
-/// Whether texts of an input without numbers are better looked up than compared.
+/// Whether texts of an input without numbers are better looked up than compared. `number` is the number column of the
+/// side that has numbers.
 ///
 /// Users are many, and to look one up takes as long as to compare texts: it pays where each is looked up once, and joined with many rows.
 fn pays(number: &Column, numbered: &LogicalPlan, other: &LogicalPlan) -> bool {
@@ -89,6 +117,11 @@ fn pays(number: &Column, numbered: &LogicalPlan, other: &LogicalPlan) -> bool {
 }
 
 /// The keys of a join without those that are the same in all rows of both inputs; one is left.
+///
+/// ```text
+/// a.tenant_id = b.tenant_id, a.user_id = b.user_id     both sides of acme alone     a.user_id = b.user_id
+/// a.tenant_id = b.tenant_id                            both sides of acme alone     stays: a join by hash needs a key
+/// ```
 fn telling(join: &Join) -> Vec<(Expr, Expr)> {
     let mut on = join.on.clone();
     // Whether a key is null decides there.

@@ -2,6 +2,20 @@
 //!
 //! `lag(timestamp) OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp)` sorts its rows by tenant and user first, though any
 //! order of partitions will do: codes are sorted several times as fast as texts.
+//!
+//! The plan before and after; `lag(…)` stands for the whole name of the column, which is the same before and after:
+//!
+//! ```text
+//! WindowAggr: windowExpr=[[lag(events.timestamp) PARTITION BY [events.tenant_id, events.user_id] ORDER BY [events.timestamp ASC NULLS LAST] …]]
+//!   TableScan: events projection=[tenant_id, timestamp, user_id]
+//!
+//! Projection: events.tenant_id, events.timestamp, events.user_id, lag(… PARTITION BY [events.number of tenant_id, …] …) AS lag(…)
+//!   WindowAggr: windowExpr=[[lag(events.timestamp) PARTITION BY [events.number of tenant_id, events.number of user_id] ORDER BY …]]
+//!     TableScan: events projection=[tenant_id, timestamp, user_id, number of tenant_id, number of user_id]
+//! ```
+//!
+//! `ORDER BY` stays by texts: numbers do not rise as texts do. Partitions by `event_id` or by a computed text are
+//! numbered when the window is computed (`physical/windows/partition_numbers.rs`).
 
 use std::sync::Arc;
 
@@ -24,6 +38,7 @@ pub const DICTIONARY_PARTITIONS: NodeRule = NodeRule {
     },
 };
 
+/// The window over partitions by numbers; nothing where none of its keys has numbers.
 fn rewritten(window: &Window) -> Result<Option<LogicalPlan>> {
     let keys = window.window_expr.iter().flat_map(partition_of).filter_map(plain);
     let texts = keys.filter(|column| is_text(window.input.schema(), column));
@@ -33,6 +48,7 @@ fn rewritten(window: &Window) -> Result<Option<LogicalPlan>> {
     }
     let by_numbers = |expr: &Expr| with_partition(expr.clone(), &numbers);
     let functions = window.window_expr.iter().map(by_numbers).collect();
+    // Where the library refuses it, as with two columns of one name, the window stays.
     let Ok(new) = Window::try_new(functions, Arc::clone(&input)) else { return Ok(None) };
     // The columns that there were, under their names.
     let own = window.input.schema().iter().map(|field| Expr::Column(Column::from(field)));
@@ -46,6 +62,7 @@ fn rewritten(window: &Window) -> Result<Option<LogicalPlan>> {
     Ok(plan.ok().map(LogicalPlan::Projection))
 }
 
+/// The expressions of `PARTITION BY`; none of an expression that is no window function.
 fn partition_of(expr: &Expr) -> &[Expr] {
     match expr {
         Expr::Alias(alias) => partition_of(&alias.expr),
@@ -54,6 +71,7 @@ fn partition_of(expr: &Expr) -> &[Expr] {
     }
 }
 
+/// A window function whose partition keys are numbers where they have such; others stay: `PARTITION BY [number of tenant_id, event_id]`.
 fn with_partition(expr: Expr, numbers: &NumbersOf<'_>) -> Expr {
     match expr {
         Expr::Alias(mut alias) => {

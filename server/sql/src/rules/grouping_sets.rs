@@ -10,6 +10,25 @@
 //! Counts and sums of all sets are added up from the groups by all columns (`aggregate_pushdown.rs`). Distinct values are not: DataFusion takes
 //! each row once for each set, and lists the values of all groups of all sets at the same time. Groups of one set may be
 //! counted while rows are read.
+//!
+//! The plan before and after, of `GROUP BY GROUPING SETS ((tenant_id), (event_name))`:
+//!
+//! ```text
+//! Aggregate: groupBy=[[GROUPING SETS ((events.tenant_id), (events.event_name))]], aggr=[[count(DISTINCT events.string_props['plan'])]]
+//!   TableScan: events
+//!
+//! Projection: column 0 AS tenant_id, column 1 AS event_name, column 2 AS __grouping_id, column 3 AS count(DISTINCT …)
+//!   Union
+//!     Projection: events.tenant_id AS column 0, Utf8View(NULL) AS column 1, UInt8(1) AS column 2, count(DISTINCT …) AS column 3
+//!       Aggregate: groupBy=[[events.tenant_id]], aggr=[[count(DISTINCT events.string_props['plan'])]]
+//!         TableScan: events
+//!     Projection: Utf8View(NULL) AS column 0, events.event_name AS column 1, UInt8(2) AS column 2, count(DISTINCT …) AS column 3
+//!       Aggregate: groupBy=[[events.event_name]], aggr=[[count(DISTINCT events.string_props['plan'])]]
+//!         TableScan: events
+//! ```
+//!
+//! `__grouping_id` is what `grouping(x)` is made of: a bit for each column, the last one the lowest, set where the column is null in the set.
+//! Not rewritten: aggregates without `DISTINCT`, sets over a join, a set that stands twice, and more than 32 sets, as `CUBE` of six columns.
 
 use std::sync::Arc;
 
@@ -24,7 +43,7 @@ use datafusion_optimizer::AnalyzerRule;
 
 use super::{aggregate_pushdown::with_columns_of, rewrite::is_of_rows};
 
-/// Sets that become a union, at most.
+/// Sets that become a union, at most: each reads the table once.
 const SETS_MAX: usize = 32;
 
 /// Aggregates of distinct values by several sets of groups, as a union of one for each set.
@@ -48,6 +67,7 @@ impl AnalyzerRule for DistinctSetsAsUnion {
     }
 }
 
+/// The union of an aggregate for each set; nothing where the sets stay together.
 fn as_union(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let [Expr::GroupingSet(set)] = &*aggregate.group_expr else { return Ok(None) };
     let mut has_distinct = false;
@@ -102,6 +122,14 @@ fn of_set(aggregate: &Aggregate, columns: &[Expr], nulls: &[bool]) -> Result<Log
 }
 
 /// The columns of all sets, and for each set which of the columns are null in it.
+///
+/// ```text
+/// ROLLUP (a, b)                    a, b     [[true, true], [false, true], [false, false]]     (), (a), (a, b)
+/// CUBE (a, b)                      a, b     [[false, false], [true, false], [false, true], [true, true]]
+/// GROUPING SETS ((b), (a, b), ())  b, a     [[false, true], [false, false], [true, true]]
+/// ```
+///
+/// Errors: a cube of 32 columns or more.
 pub fn grouping_sets(set: &GroupingSet) -> Result<(Vec<Expr>, Vec<Vec<bool>>)> {
     Ok(match set {
         GroupingSet::Rollup(columns) => {

@@ -11,6 +11,22 @@
 //! x NOT IN (1, NULL)             x NOT IN (1) AND NULL
 //! x IN (1, 2, y)                 x IN (1, 2) OR x = y
 //! ```
+//!
+//! What a null comes to, as in PostgreSQL:
+//!
+//! ```text
+//! NULL IN (1, 2)       NULL          1 IN (1, NULL)       true
+//! 3 IN (1, NULL)       NULL          3 NOT IN (1, NULL)   NULL
+//! ```
+//!
+//! In a plan, with the casts that the analyzer has added by then:
+//!
+//! ```text
+//! Filter: events.numeric_props['ms'] IN ([CAST(Int64(1) AS Float64), CAST(Int64(2) AS Float64)])
+//!     AND events.numeric_props['ms'] IN ([CAST(Int64(2) AS Float64), CAST(Int64(3) AS Float64)])
+//!
+//! Filter: events.numeric_props['ms'] IN ([Float64(2)])
+//! ```
 
 use datafusion_common::{DFSchema, Result, ScalarValue, tree_node::Transformed};
 use datafusion_expr::{BinaryExpr, Cast, Expr, Operator, binary_expr, expr::InList, lit, when};
@@ -26,6 +42,7 @@ pub const NULLS_OF_LISTS: ExprRule = ExprRule {
     rewrite: nulls_of_lists,
 };
 
+/// What a part of a condition becomes. Parts come from below, so of `a AND b AND c` the first two are one list when the third is met.
 fn nulls_of_lists(expr: Expr, _: &DFSchema) -> Result<Transformed<Expr>> {
     let new = match &expr {
         Expr::Not(inner) => match &**inner {
@@ -46,11 +63,13 @@ fn nulls_of_lists(expr: Expr, _: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
+/// The truth value that is neither: `NULL` as a boolean.
 fn null() -> Expr {
     lit(ScalarValue::Boolean(None))
 }
 
-/// A list of the items that are constants, and what each of the others comes to.
+/// A list of the items that are constants, and what each of the others comes to: `x NOT IN (1, y, NULL)` is `x NOT IN (1) AND x <> y AND
+/// NULL`. Nothing where all items are constants, or where `x` would be computed several times, as `lower(p) IN ('a', q)`.
 fn constants_alone(list: &InList) -> Option<Expr> {
     let is_subquery = |item: &Expr| matches!(item, Expr::ScalarSubquery(_));
     if list.list.iter().any(is_subquery) || list.expr.is_volatile() {
@@ -76,7 +95,7 @@ fn constants_alone(list: &InList) -> Option<Expr> {
     constants.into_iter().chain(others).reduce(|all, one| binary_expr(all, combine, one))
 }
 
-/// One side, where the other is what changes nothing: lists beside each other may have stood apart.
+/// One side, where the other is what changes nothing: lists beside each other may have stood apart. `x IN (1) AND 1 = 1` is `x IN (1)`.
 fn without_neutral(left: &Expr, op: Operator, right: &Expr) -> Option<Expr> {
     let is_neutral = |side| truth(side) == Some(op == Operator::And);
     match (is_neutral(left), is_neutral(right)) {
@@ -86,7 +105,7 @@ fn without_neutral(left: &Expr, op: Operator, right: &Expr) -> Option<Expr> {
     }
 }
 
-/// What a condition is that names no column: `true`, `1 = 1`.
+/// What a condition is that names no column: `true`, `1 = 1`. Nothing for `NULL = 1`, which is neither, and for other operators.
 fn truth(expr: &Expr) -> Option<bool> {
     match expr {
         Expr::Literal(ScalarValue::Boolean(value), _) => *value,
@@ -105,18 +124,23 @@ fn truth(expr: &Expr) -> Option<bool> {
 
 /// `x IN (1, 2)`, or `x = 1`, which the library takes for a list of one.
 struct Items<'a> {
+    /// What is looked for: `x`.
     of: &'a Expr,
+    /// The items, cast to their type: `1, 2`.
     values: Vec<ScalarValue>,
+    /// Whether it is `NOT IN`.
     negated: bool,
 }
 
 impl<'a> Items<'a> {
+    /// Of a list of constants.
     fn of_list(expr: &'a Expr) -> Option<Self> {
         let Expr::InList(list) = expr else { return None };
         let values = list.list.iter().map(constant).collect::<Option<Vec<_>>>()?;
         Some(Self { of: &list.expr, values, negated: list.negated })
     }
 
+    /// Of `x = 1` or `1 = x` over a column.
     fn of_equality(expr: &'a Expr) -> Option<Self> {
         let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = expr else {
             return None;
@@ -130,6 +154,16 @@ impl<'a> Items<'a> {
 }
 
 /// One list of two for the same expression.
+///
+/// ```text
+/// x IN (1, 2) AND x IN (2, 3)          x IN (2)              items of both
+/// x IN (1, 2) OR x IN (2, 3)           x IN (1, 2, 3)        items of either
+/// x NOT IN (1, 2) AND x NOT IN (2, 3)  x NOT IN (1, 2, 3)
+/// x IN (1, 2) AND x NOT IN (2, 3)      x IN (1)              items of the one that are not in the other
+/// x IN (1, 2) OR x NOT IN (2, 3)       x NOT IN (3)
+/// ```
+///
+/// Where no item is left the result is false, or true, for every value but null, for which it is null.
 fn merged(left: &Expr, op: Operator, right: &Expr) -> Result<Option<Expr>> {
     let items = |expr| {
         let is_or = op == Operator::Or;
@@ -173,6 +207,7 @@ fn merged(left: &Expr, op: Operator, right: &Expr) -> Result<Option<Expr>> {
     }))
 }
 
+/// An expression without the casts around it: the library compares lists without them.
 fn without_casts(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast(cast) => without_casts(&cast.expr),

@@ -5,6 +5,18 @@
 //! a duration, and so is the difference of two times: `timestamp - lag(timestamp) … <= INTERVAL '1 day'` compares
 //! durations. The library would compare days with days, of which a difference has none. Where intervals are compared, a month has
 //! thirty days.
+//!
+//! ```text
+//! timestamp + INTERVAL '1 day 2 hours'                    timestamp + 93,600,000 ms
+//! CAST(gap AS interval) > INTERVAL '1 day'                gap > 86,400,000 ms, where gap is a difference of times
+//! gap BETWEEN INTERVAL '1 day' AND INTERVAL '2 days'      gap BETWEEN 86,400,000 ms AND 172,800,000 ms
+//! INTERVAL '1 month' = INTERVAL '30 days'                 both 2,592,000 s: true
+//! timestamp + INTERVAL '1 month'                          stays: February is shorter
+//! timestamp + INTERVAL '1 microsecond'                    stays: no whole number of milliseconds
+//! timestamptz + INTERVAL '1 day'                          stays: a day of a zone may have 23 hours
+//! ```
+//!
+//! The column is called what was written: `events.timestamp + DurationMillisecond("93600000") AS events.timestamp + IntervalMonthDayNano(…)`.
 
 use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, TimeUnit};
 use datafusion_common::{DFSchema, Result, ScalarValue, tree_node::Transformed};
@@ -12,6 +24,7 @@ use datafusion_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable as _, Opera
 
 use super::rewrite::ExprRule;
 
+/// Nanoseconds of a day of a clock that is never set.
 const NANOS_A_DAY: i64 = 86_400_000_000_000;
 /// Days of a month where intervals are compared, as in PostgreSQL.
 const DAYS_A_MONTH: i32 = 30;
@@ -23,6 +36,7 @@ pub const ADD_DURATIONS: ExprRule = ExprRule {
     rewrite: add_durations,
 };
 
+/// What a sum, a difference or a comparison becomes.
 fn add_durations(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (left, op, right) = match &expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => (left, op, right),
@@ -53,7 +67,8 @@ fn add_durations(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
-/// A time and the duration that is added to it or taken from it.
+/// A time and the duration that is added to it or taken from it. Nothing where the time has no such type, or the interval no fixed length in
+/// its unit.
 fn with_duration(time: &Expr, interval: &Expr, schema: &DFSchema) -> Option<(Expr, Expr)> {
     let interval = literal(interval)?;
     let Ok(DataType::Timestamp(unit, zone)) = time.get_type(schema) else { return None };
@@ -62,7 +77,8 @@ fn with_duration(time: &Expr, interval: &Expr, schema: &DFSchema) -> Option<(Exp
     Some((time.clone(), duration(interval, unit).filter(|_| has_length)?))
 }
 
-/// A duration and the one that it is compared with: both were to be intervals.
+/// A duration and the one that it is compared with: both were to be intervals. `cast` is the difference of times that type coercion has
+/// cast, `interval` the literal.
 fn compared(cast: &Expr, interval: &Expr, schema: &DFSchema) -> Option<(Expr, Expr)> {
     let interval = days_for_months(literal(interval)?)?;
     let Expr::Cast(Cast { expr, field }) = cast else { return None };
@@ -71,23 +87,26 @@ fn compared(cast: &Expr, interval: &Expr, schema: &DFSchema) -> Option<(Expr, Ex
     Some(((**expr).clone(), duration(interval, unit).filter(|_| is_added)?))
 }
 
-/// Two intervals that are compared, as durations.
+/// Two intervals that are compared, as durations: `INTERVAL '1 day' > INTERVAL '25 hours'` is false, though `1 day` has more days.
 fn lengths(left: &Expr, right: &Expr) -> Option<(Expr, Expr)> {
     let length = |expr| duration(days_for_months(literal(expr)?)?, TimeUnit::Nanosecond);
     Some((length(left)?, length(right)?))
 }
 
+/// An interval with thirty days for each of its months; nothing where that is too large.
 fn days_for_months(interval: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
     let days = interval.months.checked_mul(DAYS_A_MONTH)?.checked_add(interval.days)?;
     Some(IntervalMonthDayNano { months: 0, days, nanoseconds: interval.nanoseconds })
 }
 
+/// A range of durations; nothing where one of its bounds is no literal interval.
 fn between_durations(between: &Between, schema: &DFSchema) -> Option<Between> {
     let (expr, low) = compared(&between.expr, &between.low, schema)?;
     let (_, high) = compared(&between.expr, &between.high, schema)?;
     Some(Between::new(Box::new(expr), between.negated, Box::new(low), Box::new(high)))
 }
 
+/// The interval that an expression is.
 fn literal(expr: &Expr) -> Option<IntervalMonthDayNano> {
     match expr {
         Expr::Literal(ScalarValue::IntervalMonthDayNano(interval), _) => *interval,
@@ -95,7 +114,7 @@ fn literal(expr: &Expr) -> Option<IntervalMonthDayNano> {
     }
 }
 
-/// An interval without months as so many of a unit, where it is a whole number of them.
+/// An interval without months as so many of a unit, where it is a whole number of them: 1 day and 2 hours are 93,600,000 milliseconds.
 fn duration(interval: IntervalMonthDayNano, unit: TimeUnit) -> Option<Expr> {
     if interval.months != 0 {
         return None;

@@ -2,6 +2,18 @@
 //!
 //! Of `SELECT tenant_id, min(timestamp) FROM events WHERE tenant_id IN ('acme', 'bolt') GROUP BY 1` it is known that `tenant_id` is
 //! `acme` or `bolt`.
+//!
+//! ```text
+//! tenant_id = 'acme'                                 acme
+//! tenant_id = 'acme' OR tenant_id = 'bolt'           acme, bolt
+//! tenant_id IN ('acme', 'bolt') AND event_name = 'x' acme, bolt      one part of a conjunction is enough
+//! tenant_id IN ('acme', NULL)                        acme            no comparison with null is true
+//! tenant_id <> 'acme', tenant_id LIKE 'a%'           nothing
+//! tenant_id = 'acme' OR event_name = 'x'             nothing         either side of OR has to say so
+//! ```
+//!
+//! Two rules ask: `propagate_values` passes the values on to the other side of a join, and `dictionary_joins` drops a key that is one and
+//! the same on both sides.
 
 use datafusion_common::{Column, JoinType, ScalarValue};
 use datafusion_expr::{
@@ -12,6 +24,8 @@ use super::dictionary_columns::plain;
 use crate::tables::Source;
 
 /// The values of a column in all rows of a plan; never null. Nothing where no condition says so.
+///
+/// They are an upper bound: not every value has to occur. An empty list, of `x = NULL`, says that the plan has no rows.
 pub fn known_values(plan: &LogicalPlan, column: &Column) -> Option<Vec<ScalarValue>> {
     match plan {
         // A scan has one table, whose columns may be named without it.
@@ -67,8 +81,10 @@ fn constant(expr: &Expr) -> Option<ScalarValue> {
     }
 }
 
+/// Values, each once; nothing where any value is possible.
 type KnownTexts = Option<Vec<ScalarValue>>;
 
+/// The shorter of two lists: both hold.
 fn fewer(one: KnownTexts, other: KnownTexts) -> KnownTexts {
     one.into_iter().chain(other).min_by_key(Vec::len)
 }
@@ -79,7 +95,7 @@ fn least(conditions: &[Expr], is_it: &dyn Fn(&Column) -> bool) -> KnownTexts {
     parts.filter_map(|part| values_where(part, is_it)).min_by_key(Vec::len)
 }
 
-/// What a column can be where a condition holds.
+/// What a column can be where a condition holds. `is_it` tells the column: a scan's conditions may name it without its table.
 fn values_where(condition: &Expr, is_it: &dyn Fn(&Column) -> bool) -> KnownTexts {
     let values = match condition {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {

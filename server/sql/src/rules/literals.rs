@@ -2,6 +2,15 @@
 //!
 //! DataFusion takes `'acme' = tenant_id AND tenant_id = 'acme'` for two conditions that exclude each other, since it
 //! compares them as they are written.
+//!
+//! ```text
+//! Filter: CAST(Utf8("acme") AS Utf8View) = events.tenant_id AND CAST(Int64(5) AS Float64) < events.numeric_props['ms']
+//!
+//! Filter: events.tenant_id = CAST(Utf8("acme") AS Utf8View) AND events.numeric_props['ms'] > CAST(Int64(5) AS Float64)
+//! ```
+//!
+//! It runs when types have been coerced, so a constant may have a cast around it. `1 = 1` and `5 - x` stay: both sides are constants, or the
+//! operator has no counterpart.
 
 use datafusion_common::{DFSchema, Result, tree_node::Transformed};
 use datafusion_expr::{BinaryExpr, Expr};
@@ -15,6 +24,7 @@ pub const CONSTANTS_RIGHT: ExprRule = ExprRule {
     rewrite: constants_right,
 };
 
+/// `5 < x` as `x > 5`. Parts without a constant on the left stay as they are.
 fn constants_right(expr: Expr, _: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match &expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right })
@@ -32,6 +42,7 @@ fn constants_right(expr: Expr, _: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
+/// Whether an expression is a literal, cast or not.
 fn is_constant(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(..) => true,

@@ -7,6 +7,17 @@
 //! instant(timestamp) >= 2026-11-01T00:00:00.000000000    becomes    timestamp >= 2026-11-01T00:00:00.000
 //! instant(timestamp) <  2026-11-01T00:00:00.000500000    becomes    timestamp <  2026-11-01T00:00:00.001
 //! ```
+//!
+//! In a plan, of `WHERE timestamp >= '2026-11-01' AND timestamp < TIMESTAMP '2026-11-02 00:00:00.0005'`:
+//!
+//! ```text
+//! Filter: instant(events.timestamp) >= TimestampNanosecond(1793491200000000000, None)
+//!     AND instant(events.timestamp) < TimestampNanosecond(1793577600000500000, None)
+//!
+//! Filter: events.timestamp >= TimestampMillisecond(1793491200000, None) AND events.timestamp < TimestampMillisecond(1793577600001, None)
+//! ```
+//!
+//! An equality with an instant between two milliseconds stays: nothing is equal to it, and for a null that is null and not false.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion_common::{DFSchema, Result, ScalarValue, tree_node::Transformed};
@@ -22,6 +33,7 @@ pub const TIMES_IN_MILLISECONDS: ExprRule = ExprRule {
     rewrite: in_milliseconds,
 };
 
+/// A comparison in milliseconds where there is one that means the same.
 fn in_milliseconds(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let new = match &expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => compared(left, *op, right, schema),
@@ -30,6 +42,7 @@ fn in_milliseconds(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(new.map_or_else(|| Transformed::no(expr), Transformed::yes))
 }
 
+/// The comparison of the time itself; nothing where the left is no cast to a finer unit, or the right no literal of that unit.
 fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<Expr> {
     let (time, to) = kept_cast(left)?;
     let from = time.get_type(schema).ok()?;

@@ -3,6 +3,30 @@
 //! `WITH begun AS (SELECT tenant_id, user_id, min(timestamp) AS since FROM events WHERE tenant_id = 'acme' GROUP BY 1, 2) … FROM events e
 //! JOIN begun b ON b.tenant_id = e.tenant_id AND b.user_id = e.user_id` reads `acme` twice, and no other tenant. DataFusion propagates conditions
 //! on a join's own columns, not those within a subquery.
+//!
+//! ```text
+//! Inner Join: e.tenant_id = b.tenant_id, e.user_id = b.user_id
+//!   SubqueryAlias: e
+//!     TableScan: events
+//!   SubqueryAlias: b
+//!     Aggregate: groupBy=[[events.tenant_id, events.user_id]], aggr=[[min(events.timestamp)]]
+//!       Filter: events.tenant_id = Utf8View("acme")
+//!
+//! Inner Join: e.tenant_id = b.tenant_id, e.user_id = b.user_id
+//!   Filter: e.tenant_id IN ([Utf8View("acme")])
+//!     SubqueryAlias: e
+//!       TableScan: events
+//!   SubqueryAlias: b
+//!     …
+//! ```
+//!
+//! To which side values are passed, by the kind of the join:
+//!
+//! ```text
+//! INNER JOIN, EXISTS                     to both: a row without a partner is in no answer
+//! LEFT JOIN, NOT EXISTS                  to the right alone: rows of the left are answered without a partner, too
+//! FULL JOIN, NOT IN                      to neither
+//! ```
 
 use std::sync::Arc;
 
@@ -16,7 +40,7 @@ use super::{
     rewrite::NodeRule,
 };
 
-/// Values that are passed on: a longer list is no gain where it is looked through for each row.
+/// Values that are passed on, at most: a longer list is no gain where it is looked through for each row.
 const VALUES_MAX: usize = 64;
 
 /// Passes values of keys on to the other side of a join.
@@ -29,6 +53,7 @@ pub const PROPAGATE_VALUES: NodeRule = NodeRule {
     },
 };
 
+/// The join whose inputs have conditions on their keys; nothing where neither side learns anything.
 fn passed_on(join: &Join) -> Result<Option<LogicalPlan>> {
     // A side whose rows are in the answer without one of the other side has them whatever their keys are.
     let (to_left, to_right) = match join.join_type {
@@ -58,13 +83,15 @@ fn passed_on(join: &Join) -> Result<Option<LogicalPlan>> {
     Ok(is_passed.then(|| with_inputs(join, left, right, join.on.clone())).flatten())
 }
 
-/// Whether values of one side leave out some of the other one.
+/// Whether values of one side leave out some of the other one: `acme` does where nothing is known there, or `acme` and `bolt`. Lists of equal
+/// length are not passed on, so the rule ends when both sides have the same.
 fn is_news(known: Option<&[ScalarValue]>, there: Option<&[ScalarValue]>) -> bool {
     known.is_some_and(|known| {
         known.len() <= VALUES_MAX && there.is_none_or(|there| known.len() < there.len())
     })
 }
 
+/// A plan with those of its rows whose column has one of these values.
 fn only(
     plan: Arc<LogicalPlan>,
     column: &Column,

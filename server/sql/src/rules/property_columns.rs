@@ -13,6 +13,23 @@
 //! A subquery that passes the map on (`SELECT * FROM events WHERE …`) passes the columns on as well. Columns that nobody
 //! asks for go with the other columns of that kind. Where the map comes from a `UNION` or `DISTINCT` it is made and looked into:
 //! slower, and right.
+//!
+//! ```text
+//! SELECT s['plan'] FROM (SELECT string_props AS s FROM events) t
+//!
+//! Projection: get_field(t.s, Utf8("plan"))           Projection: t.s['plan'] AS t.s[plan]
+//!   SubqueryAlias: t                                   SubqueryAlias: t
+//!     Projection: events.string_props AS s        →      Projection: events.string_props AS s, events.string_props['plan'] AS s['plan']
+//!       TableScan: events                                  TableScan: events
+//!
+//! SELECT … FROM (SELECT string_props FROM events UNION ALL SELECT string_props FROM events) t
+//!
+//! ProjectionExec: expr=[get_field(string_props@0, plan) as t.string_props[plan]]
+//!   UnionExec
+//!     RowsExec: [Strings], …
+//! ```
+//!
+//! Names of columns of properties end with a NUL, which the plans here do not show: no statement can write one.
 
 use std::sync::Arc;
 
@@ -41,6 +58,7 @@ impl AnalyzerRule for PropertiesAsColumns {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        // All properties of the statement first: a scan below has to know what is asked for far above it.
         let mut used = Vec::new();
         plan.apply_with_subqueries(|plan| {
             plan.apply_expressions(|expr| {
@@ -58,12 +76,16 @@ impl AnalyzerRule for PropertiesAsColumns {
 
 /// `get_field(map, 'key')` of a column, perhaps one of the query around.
 struct Access<'a> {
+    /// The column of the map, under the name that it has there: `a.string_props`, or `t.s`.
     map: &'a Column,
+    /// The property: `plan`.
     key: &'a str,
+    /// Whether the column is one of the query around a correlated subquery.
     is_outer: bool,
 }
 
 impl<'a> Access<'a> {
+    /// Of an expression; nothing where the key is computed, as in `string_props[event_name]`, or the map is no column.
     fn of(expr: &'a Expr) -> Option<Self> {
         let Expr::ScalarFunction(call) = expr else { return None };
         let [map, Expr::Literal(key, _)] = &*call.args else { return None };
@@ -76,6 +98,7 @@ impl<'a> Access<'a> {
         Some(Self { map, key, is_outer })
     }
 
+    /// The name of the map and the key: `("string_props", "plan")`.
     fn named(&self) -> (String, String) {
         (self.map.name.clone(), self.key.to_owned())
     }
@@ -94,12 +117,16 @@ impl<'a> Access<'a> {
 
 /// The properties that a statement names: what the map is called there, and the key.
 struct Widening {
+    /// Sorted, each once: `("s", "plan")` where a subquery calls the map `s`.
     used: Vec<(String, String)>,
 }
 
 impl Widening {
     /// A plan that reads columns. `outer` are the columns of the query around, and `may_widen` says whether the
-    /// plan may have more columns than before.
+    /// plan may have more columns than before: below a projection or an aggregate it may, which name the columns that they take. The
+    /// outermost plan, a subquery for one value and the inputs of a `UNION` may not.
+    ///
+    /// Errors: none that is expected.
     fn plan(
         &self,
         plan: LogicalPlan,
@@ -168,6 +195,7 @@ impl Widening {
         Some(scan.map(LogicalPlan::TableScan))
     }
 
+    /// What a part of an expression becomes over `columns`: a property its column, a subquery one that reads columns.
     fn part(
         &self,
         part: Expr,
@@ -211,7 +239,8 @@ impl Widening {
         })
     }
 
-    /// A projection that passes columns of properties on beside their maps.
+    /// A projection that passes columns of properties on beside their maps, under the name of the map there: `string_props AS s` has
+    /// `s['plan']` behind it.
     fn projection(&self, Projection { mut expr, input, .. }: Projection) -> Result<LogicalPlan> {
         let mut more = Vec::new();
         for item in &expr {
@@ -241,6 +270,9 @@ impl Widening {
 }
 
 /// A plan whose last columns have the names that all of them had in `before`.
+///
+/// An aggregate `sum(get_field(events.numeric_props, 'ms'))` is called `sum(events.numeric_props[ms])`, and nodes above look for that name;
+/// the one over the column is `sum(events.numeric_props['ms'])`. Columns that are passed on come first, and there may be more of them now.
 fn with_names(plan: LogicalPlan, before: &DFSchema) -> Result<LogicalPlan> {
     let schema = plan.schema();
     let passed_on = schema.fields().len().saturating_sub(before.fields().len());

@@ -1,4 +1,15 @@
 //! Rules that rewrite expressions part by part or nodes one by one, and the walk through a statement's expressions.
+//!
+//! An [`ExprRule`] looks at each part of an expression over the columns that its node has, from below. Of `lower(p) = 'pro' AND 5 < n` it is
+//! asked for `p`, `lower(p)`, `'pro'`, `lower(p) = 'pro'`, `5`, `n`, `5 < n` and the whole. A node without a part for which `changes` is true
+//! is passed over. Columns keep their names, so that nodes above find them:
+//!
+//! ```text
+//! Projection: CAST(Float64(2.5) AS Int32)
+//! Projection: CAST(nearest(CAST(Float64(2.5) AS Float64)) AS Int32) AS Float64(2.5)
+//! ```
+//!
+//! A [`NodeRule`] looks at each node of a plan, and gives another plan instead of it, or nothing.
 
 use datafusion_common::{
     DFSchema, Result,
@@ -16,11 +27,11 @@ type Rewrite = fn(Expr, &DFSchema) -> Result<Transformed<Expr>>;
 /// A rule of the analyzer or the optimizer that rewrites expressions part by part.
 #[derive(Debug)]
 pub struct ExprRule {
-    /// Its name in plans and errors.
+    /// Its name in plans and errors: `rounded_casts`.
     pub name: &'static str,
     /// Whether a part of an expression is of a form that it changes. Nodes of a plan without such a part cost nothing more.
     pub changes: fn(&Expr) -> bool,
-    /// What it does.
+    /// What it does with a part, whose own parts have been rewritten before; it is called for all parts of a node in which one changes.
     pub rewrite: Rewrite,
 }
 
@@ -51,11 +62,11 @@ impl OptimizerRule for ExprRule {
 /// A rule of the optimizer that rewrites a plan node by node.
 #[derive(Debug)]
 pub struct NodeRule {
-    /// Its name in plans and errors.
+    /// Its name in plans and errors: `add_up_early`. `session/library.rs` leaves rules out by it where a plan has nothing for them.
     pub name: &'static str,
     /// Whether a node is rewritten before its inputs.
     pub order: ApplyOrder,
-    /// What a node becomes; nothing where it stays.
+    /// What a node becomes; nothing where it stays. The columns of the new one have the same names and types.
     pub rewrite: fn(&LogicalPlan) -> Result<Option<LogicalPlan>>,
 }
 
@@ -80,7 +91,7 @@ impl OptimizerRule for NodeRule {
     }
 }
 
-/// Whether a plan's rows are those of a table, and none that groups, joins or windows make.
+/// Whether a plan's rows are those of a table, and none that groups, joins or windows make: `SELECT lower(p) FROM events WHERE n > 5` is.
 pub fn is_of_rows(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::TableScan(_) => true,
@@ -91,7 +102,7 @@ pub fn is_of_rows(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// Whether a plan's rows are groups of a table's rows, some of them or all.
+/// Whether a plan's rows are groups of a table's rows, some of them or all: an aggregate, or a table of groups that has replaced one.
 pub fn is_of_groups(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::TableScan(scan) => {

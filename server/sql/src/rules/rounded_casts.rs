@@ -3,7 +3,18 @@
 //! ```text
 //! CAST(3.5 AS bigint)     4, where the library cuts off: 3
 //! CAST(-0.75 AS int)     -1
+//! CAST(2.5 AS int)        2, of two the even one
+//! CAST(CAST(2.5 AS numeric(5,1)) AS int)      3, and -3 of -2.5
 //! ```
+//!
+//! In a plan:
+//!
+//! ```text
+//! Projection: CAST(events.numeric_props['ms'] AS Int64)
+//! Projection: CAST(nearest(CAST(events.numeric_props['ms'] AS Float64)) AS Int64)
+//! ```
+//!
+//! A number that is too large for the integer is refused by the cast, as before: `nearest` gives a double.
 
 use std::sync::{Arc, LazyLock};
 
@@ -37,6 +48,7 @@ static NEAREST: LazyLock<Arc<ScalarUDF>> =
 static NEAREST_OF_NUMERIC: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| function("nearest_of_numeric", f64::round));
 
+/// A function of one double, which rounds it.
 fn function(name: &str, round: fn(f64) -> f64) -> Arc<ScalarUDF> {
     let number = DataType::Float64;
     let call = move |args: &[ColumnarValue]| nearest(args, round);
@@ -44,6 +56,7 @@ fn function(name: &str, round: fn(f64) -> f64) -> Arc<ScalarUDF> {
     Arc::new(create_udf(name, of, number, Volatility::Immutable, Arc::new(call)))
 }
 
+/// A cast to an integer whose argument is rounded first; a cast of an integer or a text stays.
 fn rounded_casts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let rounded = |number: &Expr| {
         let nearest = match number.get_type(schema) {
@@ -74,6 +87,7 @@ fn rounded_casts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
+/// The rounded numbers of an array, or of one constant; nulls stay.
 fn nearest(args: &[ColumnarValue], round: fn(f64) -> f64) -> Result<ColumnarValue> {
     match args {
         [ColumnarValue::Scalar(ScalarValue::Float64(number))] => {

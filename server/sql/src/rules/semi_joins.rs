@@ -8,6 +8,28 @@
 //!
 //! joins rows of `t` with rows of `x`. As all rows of a tenant have a match or none has, rows of `t` are grouped first; and of `x` one row
 //! of a tenant is as good as all. Both are then groups of a table, which are added up while it is read.
+//!
+//! ```text
+//! Aggregate: groupBy=[[t.tenant_id]], aggr=[[count(Int64(1))]]
+//!   LeftSemi Join: t.tenant_id = __correlated_sq_1.tenant_id
+//!     SubqueryAlias: t
+//!       TableScan: events projection=[tenant_id]
+//!     SubqueryAlias: __correlated_sq_1
+//!       SubqueryAlias: x
+//!         TableScan: events projection=[tenant_id], full_filters=[events.event_name = Utf8View("export")]
+//!
+//! LeftSemi Join: t.tenant_id = __correlated_sq_1.tenant_id
+//!   Aggregate: groupBy=[[t.tenant_id]], aggr=[[count(Int64(1))]]
+//!     SubqueryAlias: t
+//!       TableScan: events projection=[tenant_id]
+//!   Projection: group 0 AS tenant_id
+//!     Aggregate: groupBy=[[tenant_id AS group 0]], aggr=[[]]
+//!       TableScan: groups 7fffd80372a0
+//! ```
+//!
+//! Without groups above, the second half alone is done: `SELECT event_id FROM events t WHERE EXISTS (… x.user_id = t.user_id …)` looks for
+//! users among the groups of `x`. Nothing is moved where the join compares something that is no key of the groups, as `x.timestamp >
+//! t.timestamp`: then some rows of a group have a match and others have none.
 
 use std::sync::Arc;
 
@@ -33,12 +55,15 @@ pub const SEMI_JOINS_OF_GROUPS: NodeRule = NodeRule {
 };
 
 /// Groups of rows that a join by their keys leaves, as the groups that the join leaves; where groups are added up early.
+///
+/// Errors: damage of a segment.
 fn above_groups(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let LogicalPlan::Join(join) = &*aggregate.input else { return Ok(None) };
     let leaves_out = matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti);
     if !leaves_out || join.filter.is_some() {
         return Ok(None);
     }
+    // The key as a column of the groups, by the index of the expression that it is there.
     let key_of_group = |(left, right): &(Expr, Expr)| {
         let at = aggregate.group_expr.iter().position(|group| plain(group) == plain(left))?;
         plain(left)?;
@@ -63,7 +88,10 @@ fn above_groups(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     })
 }
 
-/// A join that looks for a match among the groups of its keys.
+/// A join that looks for a match among the groups of its keys. Nothing where rows of its right side are groups already, where a key is
+/// computed, or where its filter looks at another column of that side.
+///
+/// Errors: damage of a segment.
 fn by_groups(join: &Join) -> Result<Option<LogicalPlan>> {
     let leaves_out =
         matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark);

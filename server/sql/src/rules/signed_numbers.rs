@@ -2,6 +2,15 @@
 //!
 //! `rank()`, `row_number()` and `approx_distinct(x)` are unsigned in DataFusion: `2 - 3` and `-rank()` would be refused, and
 //! `1 / rank()` would be a number with a point. In PostgreSQL they are `bigint`, so operands are cast to that here.
+//!
+//! ```text
+//! Int64(2) - rank() ORDER BY [events.timestamp ASC NULLS LAST] …
+//! Int64(2) - CAST(rank() ORDER BY [events.timestamp ASC NULLS LAST] … AS Int64)
+//!
+//! 2 - row_number()     1, 0, -1 …        -rank()     -1, -2, -3 …        1 / rank()     1, 0, 0 …
+//! ```
+//!
+//! A number that nothing is computed of stays unsigned, as in `SELECT rank() OVER (…)`.
 
 use arrow::datatypes::DataType;
 use datafusion_common::{DFSchema, Result, tree_node::Transformed};
@@ -20,11 +29,13 @@ pub const SIGNED_NUMBERS: ExprRule = ExprRule {
     rewrite: signed_numbers,
 };
 
+/// Whether an operator makes a number of two.
 fn computes(op: Operator) -> bool {
     use Operator::{Divide, Minus, Modulo, Multiply, Plus};
     matches!(op, Plus | Minus | Multiply | Divide | Modulo)
 }
 
+/// A sum, product and so on, or a negative, over signed operands; itself where they are signed.
 fn signed_numbers(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let signed = |operand: &Expr| match operand.get_type(schema) {
         Ok(DataType::UInt64 | DataType::UInt32) => {

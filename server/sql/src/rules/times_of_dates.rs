@@ -2,6 +2,16 @@
 //!
 //! ```text
 //! DATE '2026-03-01' + INTERVAL '1 hour'     2026-03-01T01:00:00, where the library says 2026-03-01
+//! INTERVAL '1 hour' + DATE '2026-03-01'     the same
+//! DATE '2026-03-01' - INTERVAL '1 day'      2026-02-28T00:00:00
+//! DATE '2026-03-01' + 1                     2026-03-02: a number of days leaves a date
+//! ```
+//!
+//! In a plan, where `intervals.rs` makes a duration of the interval later:
+//!
+//! ```text
+//! CAST(events.timestamp AS Date32) - IntervalMonthDayNano { months: 0, days: 1, nanoseconds: 0 }
+//! CAST(CAST(events.timestamp AS Date32) AS Timestamp(ms)) - IntervalMonthDayNano { months: 0, days: 1, nanoseconds: 0 }
 //! ```
 
 use arrow::datatypes::{DataType, TimeUnit};
@@ -23,6 +33,7 @@ pub const TIMES_OF_DATES: ExprRule = ExprRule {
     rewrite: times_of_dates,
 };
 
+/// A sum or a difference of a date and an interval over the time at which the date begins.
 fn times_of_dates(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Plus | Operator::Minus), right }) =
         &expr

@@ -3,6 +3,23 @@
 //! The library turns `CAST(timestamp AS …) < literal` around and casts the literal instead, which cuts what is finer
 //! than a millisecond and forgets zones. Here such a cast is a function before the library looks for one
 //! (`tables/instants.rs`). A literal `-0.0` is zero, as it is among the stored numbers.
+//!
+//! ```text
+//! WHERE timestamp < TIMESTAMP '2026-11-02 00:00:00.0005'
+//!
+//! CAST(events.timestamp AS Timestamp(ns)) < CAST(Utf8("2026-11-02 00:00:00.0005") AS Timestamp(ns))
+//! instant(events.timestamp) < CAST(Utf8("2026-11-02 00:00:00.0005") AS Timestamp(ns))
+//!
+//! turned around by the library       timestamp < 2026-11-02 00:00:00.000, which leaves out the event at midnight
+//! with `instant`, by milliseconds.rs timestamp < 2026-11-02 00:00:00.001
+//! ```
+//!
+//! A time without a zone that is compared with one that has a zone is in UTC:
+//!
+//! ```text
+//! CAST(timezone(Utf8("Europe/Berlin"), events.timestamp) AS Timestamp(ns, "+00:00")) < timezone(Utf8("UTC"), …)
+//! instant(timezone(Utf8("Europe/Berlin"), events.timestamp)) < timezone(Utf8("UTC"), …)
+//! ```
 
 use arrow::datatypes::DataType;
 use datafusion_common::{Result, ScalarValue, config::ConfigOptions, tree_node::Transformed};
@@ -12,6 +29,7 @@ use datafusion_optimizer::AnalyzerRule;
 use super::rewrite::rewrite_exprs;
 use crate::tables::{instant, is_instant};
 
+/// The zone of times that are written without one.
 const UTC: &str = "+00:00";
 
 /// Makes functions of casts between instants.
@@ -53,6 +71,7 @@ impl AnalyzerRule for PreserveTimestampCasts {
 }
 
 impl PreserveTimestampCasts {
+    /// The cast of `inner` from one kind of instant to another, as a function. A zone that the library has added is reached by way of UTC.
     fn kept(&self, inner: Expr, from: &DataType, to: &DataType) -> Expr {
         let inner = match (self, from, to) {
             (Self::Added, DataType::Timestamp(_, None), DataType::Timestamp(unit, Some(_))) => {

@@ -5,7 +5,12 @@
 //!
 //! ```text
 //! (0 * numeric_props['ms']) IN (0.0, 1.0)     (0 * numeric_props['ms'] + 0.0) IN (0.0, 1.0)
+//! SELECT DISTINCT 0 * numeric_props['cost']   one zero, beside the null of rows without a cost
+//! avg(numeric_props['ms'])                    part 0 / CAST(part 1 AS Float64) + 0, where groups are added up early
 //! ```
+//!
+//! It runs once, when no other rule follows, and changes doubles alone: integers and decimals have one zero. A constant that the library has
+//! computed by then is a literal, whose sign is dropped.
 
 use arrow::datatypes::DataType;
 use datafusion_common::{DFSchema, Result, ScalarValue, tree_node::Transformed};
@@ -23,6 +28,7 @@ pub const ZEROS_WITHOUT_SIGN: ExprRule = ExprRule {
 /// Functions that round towards zero, or leave a zero as it is.
 const ROUNDING: [&str; 5] = ["round", "ceil", "trunc", "nearest", "signum"];
 
+/// Whether a part of an expression can come to `-0.0`: a sum or a difference of two values that are none cannot.
 fn may_be_negative_zero(part: &Expr) -> bool {
     match part {
         Expr::Negative(_) => true,
@@ -37,6 +43,7 @@ fn may_be_negative_zero(part: &Expr) -> bool {
     }
 }
 
+/// The part plus `0.0`, or the literal without its sign.
 fn zeros_without_sign(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let is_float = || matches!(expr.get_type(schema), Ok(DataType::Float64));
     if !may_be_negative_zero(&expr) || !is_float() {

@@ -3,6 +3,16 @@
 //! ```text
 //! 12 windows back …………………… 1,204 ── threshold 1,000 ── now
 //! ```
+//!
+//! Of a rule over 60 minutes that fired at 10:17, 48 windows end 15 minutes apart, the first at 22:32 the day before: each value is
+//! computed as the rule computes it, so that the last one is the value of the mail.
+//!
+//! ```text
+//! subtitle    2026-11-19 22:32 UTC to 2026-11-20 10:17 UTC, each value of 60 minutes
+//! axis        the widget's format; plain numbers where the value is a change in percent
+//! line        the 48 values; a gap where one is missing
+//! dashed      the threshold, labelled `Threshold`
+//! ```
 
 use std::{
     sync::Arc,
@@ -24,11 +34,13 @@ const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 86_400_000;
 /// Values of a chart, a quarter of the window apart.
 const POINTS: i64 = 48;
-/// Looking may take no longer; the mail comes without a chart then.
+/// Time for the queries of a chart; the mail comes without one where they take longer.
 const LOOKS_TIME: Duration = Duration::from_secs(1);
 
 impl App {
     /// The chart of a delivery, drawn once for all addresses. Nothing where it cannot be drawn, or takes too long.
+    ///
+    /// The event of the last chart is remembered: the mails of one event to fifty addresses need one drawing.
     pub fn alert_chart(&self, delivery: &Delivery) -> Option<Arc<Vec<u8>>> {
         // One at a time: mails of many rules must not draw on all threads at once.
         let mut last = self.last_alert_chart.lock();
@@ -50,6 +62,7 @@ impl App {
         Some(chart)
     }
 
+    /// One card with the values of the rule. `None` where rule, dashboard or widget are gone, or a query fails.
     fn alert_sheet(&self, delivery: &Delivery) -> Option<Sheet> {
         let reader = self.org_reader(&delivery.org);
         let rule: AlertRule = reader.find(&rule_id(delivery.alert)).ok()??;
@@ -59,6 +72,7 @@ impl App {
         let widget = watched_widget(&dashboard, &rule.widget_id)?;
         let notification = &delivery.notification;
         let (to, tenant) = (notification.window_to, notification.tenant_id.as_deref());
+        // A quarter of the window: neighbours overlap, and the line is smooth.
         let step = ((to - notification.window_from) / 4).max(MINUTE_MS);
         let from = to - (POINTS - 1) * step;
         let began = Instant::now();
@@ -90,6 +104,7 @@ impl App {
     }
 }
 
+/// The widget's card as a line, whatever its kind is, without groups: the rule watches all of them together.
 fn card(rule: &AlertRule, widget: &Widget, answer: Answer) -> Card {
     let mut viz = serde_json::Map::new();
     // A change is in percent, whatever the widget's numbers are in.

@@ -1,8 +1,18 @@
-//! Looking at what alert rules watch, and writing down what was seen.
+//! Evaluation of alert rules: a query for each value that a rule watches, and a transaction that stores what follows.
 //!
-//! Looking takes no lock and may be slow; writing is one short transaction for many rules, which
-//! decides with the status as it is then. A rule that was changed between the two is looked at again
-//! at its next turn.
+//! The queries take no lock and may be slow; the transaction is short and for many rules, and decides with the status as it is
+//! then. A rule that was changed between the two is evaluated again at its next turn.
+//!
+//! ```text
+//! check_alert("0190…", "00000000000000000007")                 reads rule, dashboard and events; nothing is locked
+//!     Values([acme: 1,204, globex: 3, initech: error])         a rule that watches each tenant, in up to 10 seconds
+//!     Gone("the widget was deleted")                           the rule is disabled, its firing ends with this reason
+//!     Fault("a widget of kind table has no single value …")    the status gets last_error, and keeps its state
+//! commit_checks([…])                                           one transaction for the checks of many rules
+//!     alert_status/…:YWNtZQ     ok → firing                    an event, a webhook in the queue
+//!     alert_status/…            firing, last_value 1           the number of tenants that fire
+//!     a mail to each address, with the changes of all tenants
+//! ```
 
 use std::{
     cell::{Cell, RefCell},
@@ -28,42 +38,45 @@ use crate::{
 };
 
 const MINUTE_MS: i64 = 60_000;
-/// Webhooks that one look at a rule makes, at most. Its mails are one for each address.
+/// Webhooks that one evaluation of a rule enqueues, at most. Its mails are one for each address.
 const WEBHOOKS_AT_ONCE: usize = 1_000;
-/// Looking at all tenants of a rule may take this long.
+/// Time for the values of all tenants of a rule: tenants beyond it get an error, and keep their state.
 const LOOK_MAX: Duration = Duration::from_secs(10);
-/// Tenants that one rule watches, at most: those with most events.
+/// Tenants that one rule watches, at most: those with most events. As many that fire are watched beside them.
 const TENANTS_MAX: usize = 1_000;
-/// A tenant is watched when he sent something in this time, or in the rule's window.
+/// A tenant is watched when it has an event in this time, or in the window of the rule if that is longer.
 pub const TENANT_SEEN_MS: i64 = 7 * 86_400_000;
 
-/// What a rule watches was looked at.
+/// The outcome of one evaluation of a rule, which is not stored yet.
 #[derive(Debug)]
 pub struct Check {
     org: String,
-    /// As it was when it was looked at.
+    /// The rule as it was when it was evaluated; one with another `updated_at` in the store discards this outcome.
     rule: AlertRule,
     environment: Environment,
     dashboard_name: String,
     widget_title: String,
+    /// End of the window, in milliseconds since 1970.
     at: i64,
     found: Found,
-    /// Webhooks that were sent on their way because of it.
+    /// Webhooks that were enqueued because of it; counted anew when the transaction is repeated.
     webhooks: Cell<usize>,
-    /// What its mails tell, with the ids of the events.
+    /// Changes for its mails, each with the id of its event; the first is the one that has the mails' status.
     mails: RefCell<Vec<(String, Notification)>>,
 }
 
+/// What an evaluation found.
 #[derive(Debug)]
 enum Found {
-    /// What it watches is gone.
+    /// The dashboard or the widget was deleted: `the widget was deleted`.
     Gone(&'static str),
-    /// It could not be looked at.
+    /// No value could be computed: `the query took too long`, for example. The state stays.
     Fault(String),
+    /// One value, or one for each tenant.
     Values(Vec<Seen>),
 }
 
-/// A value that was seen, of a tenant where each is watched.
+/// A value that was computed; with its tenant, of a rule that watches each.
 #[derive(Debug)]
 struct Seen {
     tenant: Option<String>,
@@ -73,13 +86,17 @@ struct Seen {
 impl App {
     /// Enabled or not, the rules whose turn comes in the seconds after `last_s` up to `now_s`, with
     /// their organisations.
+    ///
+    /// `[("<org>", "00000000000000000007"), …]`. Whether a rule is enabled, [`App::check_alert`] reads: ids alone need no decoding.
     pub fn due_alerts(&self, last_s: i64, now_s: i64, interval_s: i64) -> Vec<(String, String)> {
         let mut due = global_ids::<AlertRule>(&self.engine.keys());
         due.retain(|(org, id)| is_due(phase(org, id, interval_s), last_s, now_s, interval_s));
         due
     }
 
-    /// Looks at what a rule watches. Nothing for a rule that is disabled or gone.
+    /// Evaluates a rule at the present. `None` for a rule that is disabled or gone, or whose environment is.
+    ///
+    /// Errors: a record that cannot be read. A query that fails is an outcome, not an error.
     pub fn check_alert(&self, org: &str, id: &str) -> Result<Option<Check>> {
         let reader = self.org_reader(org);
         let rule: Option<AlertRule> = reader.find(id)?;
@@ -120,6 +137,9 @@ impl App {
         Ok(Some(check))
     }
 
+    /// The value of a rule at `at`, or one for each of its tenants.
+    ///
+    /// Errors: the query of a rule with one value, and the list of tenants; a fault of one tenant is in its [`Seen`].
     fn look(
         &self,
         org: &str,
@@ -148,7 +168,7 @@ impl App {
         Ok(seen)
     }
 
-    /// Tenants that sent something lately, and those that fire.
+    /// Tenants with events lately, the 1,000 with most of them, and those that fire: one that sends nothing any more must recover.
     fn watched_tenants(
         &self,
         org: &str,
@@ -168,6 +188,11 @@ impl App {
 
     /// What a rule's condition is about, over the window that ends at an instant: the widget's
     /// metric of all groups together, its change in percent, or the number of its events.
+    ///
+    /// `tenant` narrows it to one; `None` are all tenants of the namespace together. `None` as a result is a missing value: an average of
+    /// nothing, or a change from 0.
+    ///
+    /// Errors: those of the query, such as `query_timeout`.
     pub fn watched_value(
         &self,
         namespace: inlay_engine::Namespace,
@@ -180,6 +205,7 @@ impl App {
         let value = |from: i64, to: i64| -> Result<Option<f64>> {
             let mut ask = watch_ask(widget, tenant, (from, to))?;
             if rule.condition_type == ConditionType::NoData {
+                // The widget may ask for a sum; what is counted are the events that it would sum.
                 (ask.metric, ask.numeric_prop) = ("count".to_owned(), None);
             }
             let answer = self.answer(namespace, &ask)?;
@@ -192,8 +218,10 @@ impl App {
         })
     }
 
-    /// Writes down what was seen, with what follows from it, in one transaction; each by itself when one
-    /// of them cannot be written.
+    /// Stores outcomes with what follows from them, in one transaction; each by itself when that fails, so that a rule with a broken record
+    /// does not hold up the others.
+    ///
+    /// Errors: the first of those that could not be stored alone; all others are stored.
     pub fn commit_checks(&self, checks: &[Check]) -> Result<()> {
         if checks.len() > 1 && self.commit_together(checks).is_err() {
             let each = checks.iter().map(|check| self.commit_together(std::slice::from_ref(check)));
@@ -208,6 +236,7 @@ impl App {
         }
         self.engine.transact(|txn| {
             for check in checks {
+                // These were filled by the transaction of all, if it failed.
                 check.webhooks.set(0);
                 check.mails.take();
                 let mut records = OrgTxn::new(txn, &check.org);
@@ -224,6 +253,7 @@ impl App {
         })
     }
 
+    /// Stores the outcome of one rule: its status, and of each tenant that changed.
     fn commit_check(&self, records: &mut OrgTxn<'_>, check: &Check) -> Result<()> {
         let rule = &check.rule;
         let overall = find_status(records, &rule.id, rule.created_at)?;
@@ -265,7 +295,7 @@ impl App {
         }
     }
 
-    /// Applies one value to one status; which state it is in then.
+    /// Applies one value to one status; returns the state after it.
     fn apply(
         &self,
         records: &mut OrgTxn<'_>,
@@ -284,7 +314,8 @@ impl App {
         };
         let slack_ms = self.settings.alert_interval_s * 500;
         let (next, change) = next_state(&check.rule, &status, value, check.at, slack_ms);
-        // Of a tenant among many only what changed is written: when each was looked at, the rule tells.
+        // Of a tenant among many a status is written only when it changes: a thousand writes a minute would say nothing but the time, which
+        // the status of the rule has.
         let last_evaluated_at = next.last_evaluated_at;
         let is_same =
             status.tenant_id.is_some() && next == AlertStatus { last_evaluated_at, ..status };
@@ -297,7 +328,8 @@ impl App {
         Ok(next.state)
     }
 
-    /// What the rule watches is gone: what fires ends with a reason, and the rule is switched off.
+    /// Ends a rule whose dashboard or widget is gone: what fires is resolved with a reason, and the rule is disabled, by the system
+    /// (`{"type": "system", "id": "alerts"}` in the audit).
     fn end_rule(&self, records: &mut OrgTxn<'_>, check: &Check, reason: &str) -> Result<()> {
         let mut statuses: Vec<AlertStatus> = records.list_of(&format!("{}:", check.rule.id))?;
         statuses.push(find_status(records, &check.rule.id, check.rule.created_at)?);
@@ -329,7 +361,9 @@ impl App {
         self.audit(records, &caller, "alert.update", ("alert", &number), metadata)
     }
 
-    /// Stores the event of a change, and sends word of it on its way.
+    /// Stores the event of a change, enqueues its webhook, and adds it to the mails of this evaluation.
+    ///
+    /// The second tenant that changes in one evaluation has no mails of its own: `mails_with` names the event whose mails list it, too.
     fn tell(
         &self,
         records: &mut OrgTxn<'_>,
@@ -391,7 +425,7 @@ impl App {
     }
 }
 
-/// Why something could not be looked at, as the rule tells it.
+/// Why a value could not be computed, as `last_error` of the rule: faults of ours without details.
 fn told(error: &ApiError) -> String {
     match error.code {
         Code::Internal => "the server could not look at it; its log says why".to_owned(),
@@ -400,17 +434,21 @@ fn told(error: &ApiError) -> String {
 }
 
 /// Whether a widget of this kind has one number that can be watched.
+///
+/// `line`, `bar`, `number` and the like have: the metric over the window, of all groups together.
 pub fn has_single_value(kind: &str) -> bool {
     !matches!(kind, "text" | "table" | "funnel")
 }
 
 /// The widget that a rule watches: as embeds show it, or in the draft while they do not.
+///
+/// A widget that was removed from the draft is watched for as long as the published snapshot has it.
 pub fn watched_widget<'a>(dashboard: &'a Dashboard, id: &str) -> Option<&'a Widget> {
     let shown = dashboard.shown().widgets.iter().chain(&dashboard.draft.widgets);
     shown.into_iter().find(|widget| widget.id == id)
 }
 
-/// Length of a rule's window.
+/// Length of a rule's window in milliseconds: 3,600,000 of 60 minutes.
 pub fn window_ms(rule: &AlertRule) -> i64 {
     i64::from(rule.lookback_minutes) * MINUTE_MS
 }
@@ -425,11 +463,12 @@ pub fn tenant_statuses(reader: &OrgReader, rule: &str) -> Result<Vec<AlertStatus
     Ok(statuses)
 }
 
-/// Names of tenants may hold anything, and ids may not.
+/// Id of the status of one tenant: `00000000000000000007:YWNtZQ` of `acme`. A name may hold a slash, which an id must not.
 fn status_id(rule: &str, tenant: &str) -> String {
     format!("{rule}:{}", URL_SAFE_NO_PAD.encode(tenant))
 }
 
+/// The stored status of a rule, or that of one which was never evaluated.
 fn find_status(records: &OrgTxn<'_>, rule: &str, created_at: i64) -> Result<AlertStatus> {
     Ok(records.find(rule)?.unwrap_or_else(|| fresh(rule.to_owned(), None, created_at)))
 }

@@ -1,4 +1,33 @@
-//! What an alert tells: the body of its webhook, and its mail.
+//! Messages of an alert: the body of its webhook, and its mail.
+//!
+//! ```text
+//! POST https://hooks.acme.com/in/secret
+//! Content-Type: application/json
+//! X-Service-Alert-Id: 7
+//! X-Service-Dashboard-Id: d
+//! webhook-id: 0190…
+//!
+//! {"alert_id": 7, "name": "Too many errors", "dashboard_id": "d", "widget_id": "w",
+//!  "condition": {"type": "threshold", "operator": "gt", "value": 1000.0}, "state": "firing", "fired_at": "2026-11-20T10:17:36.789Z"}
+//! ```
+//!
+//! The mail about the same, and the subject of one about several tenants:
+//!
+//! ```text
+//! Firing: Too many errors
+//!
+//! Its condition holds.
+//!
+//! Condition: above 1,000
+//! Value: 12,345.5
+//! Window: 2026-11-20 09:17 UTC to 2026-11-20 10:17 UTC (60 minutes)
+//! Widget: Errors on Usage & more
+//! Fired at: 2026-11-20 10:17 UTC
+//!
+//! http://127.0.0.1:8080/console/alerts/7
+//!
+//! Firing for 122 tenants, resolved for 1 tenant: Too many errors
+//! ```
 
 use std::time::Duration;
 
@@ -21,18 +50,21 @@ use crate::{
     },
 };
 
-/// Content id of the chart in a mail.
+/// Content id of the chart in a mail, which the HTML shows as `cid:value`.
 const CHART_ID: &str = "value";
-/// Tenants that a mail lists, at most.
+/// Tenants that a mail lists, at most; below them stands `and 23 more`.
 const TENANTS_SHOWN: usize = 100;
-/// Colours of the two states.
+/// Colours of the two states in the HTML: red, green.
 const FIRING: &str = "#c62a2f";
 const RESOLVED: &str = "#18794e";
 
-/// How long a webhook may take.
+/// Time limit of one attempt at a webhook; an attempt that takes longer is repeated like one that was refused.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The body of a webhook.
+///
+/// Fields that do not apply are absent: `resolved_at` of a firing, `tenant_id` of a rule about all tenants together. The value itself is
+/// not in it.
 #[derive(Serialize)]
 struct WebhookBody<'a> {
     alert_id: u64,
@@ -49,6 +81,7 @@ struct WebhookBody<'a> {
     tenant_id: Option<&'a str>,
 }
 
+/// The condition of the rule, `value` being its threshold; both are null for `no_data`.
 #[derive(Serialize)]
 struct Condition {
     r#type: ConditionType,
@@ -56,7 +89,7 @@ struct Condition {
     value: Option<f64>,
 }
 
-/// The body of the webhook that tells a notice.
+/// The body of the webhook for a notification. It is the same at every attempt, so that a signature of it stays one of the same message.
 pub fn webhook_body(notification: &Notification) -> Result<Vec<u8>> {
     let body = WebhookBody {
         alert_id: notification.alert,
@@ -115,6 +148,8 @@ struct TenantLine {
 
 impl App {
     /// The outbound message of a delivery, for an attempt that begins at `at_ms`.
+    ///
+    /// Made anew at each attempt: the headers have its time and the secrets of then.
     pub fn alert_message(&self, delivery: &Delivery, at_ms: i64) -> Result<OutboundMessage> {
         Ok(match delivery.channel {
             Channel::Webhook => OutboundMessage::Post(self.alert_post(delivery, at_ms)?),
@@ -125,7 +160,9 @@ impl App {
         })
     }
 
-    /// The webhook that brings a delivery to its receiver, with an attempt that begins at `at_ms`.
+    /// The POST request of a delivery, for an attempt that begins at `at_ms` (milliseconds since 1970).
+    ///
+    /// Signed where the rule has a secret, with two signatures for a day after it was replaced. A rule that was deleted signs nothing.
     pub fn alert_post(&self, delivery: &Delivery, at_ms: i64) -> Result<Post> {
         let body = webhook_body(&delivery.notification)?;
         let rule: Option<AlertRule> =
@@ -147,13 +184,13 @@ impl App {
         })
     }
 
-    /// The mail that brings a delivery to its address.
+    /// The mail of a delivery, as text and HTML, with a chart where one can be drawn.
     pub fn alert_mail(&self, delivery: &Delivery) -> Result<Mail> {
         let Delivery { id, to, notification, .. } = delivery;
         let rule = (MailSource::Alert, delivery.alert);
         let unsubscribe = self.unsubscribe_url(&delivery.org, rule, to)?;
         let base_url = &self.settings.base_url;
-        // What is about many tenants has no one value.
+        // A mail about several tenants has no one value that could be drawn.
         let is_of_one = delivery.further.is_empty();
         let chart = is_of_one.then(|| self.alert_chart(delivery)).flatten();
         let content = content(notification, &delivery.further, base_url, unsubscribe.clone());
@@ -173,6 +210,7 @@ impl App {
     }
 }
 
+/// What both parts of a mail say, about one change or about several.
 fn content(
     notification: &Notification,
     further: &[FurtherChange],
@@ -182,6 +220,7 @@ fn content(
     if !further.is_empty() {
         return digest(notification, further, base_url, unsubscribe);
     }
+    // Names are text of users, and a line break in one would begin another header or another line of the mail.
     let plain = Notification {
         name: one_line(&notification.name),
         dashboard_name: one_line(&notification.dashboard_name),
@@ -226,7 +265,9 @@ fn content(
     }
 }
 
-/// One mail about all tenants whose state a look changed, each with a link to the dashboard as it is for the tenant.
+/// The content of one mail about all tenants whose state an evaluation changed, each with a link to the dashboard of the tenant.
+///
+/// One that fires decides colour and state of the whole: `Firing for 2 tenants, resolved for 1 tenant: …`.
 fn digest(
     first: &Notification,
     further: &[FurtherChange],
@@ -289,7 +330,7 @@ fn digest(
     }
 }
 
-/// The window of a notification, in words.
+/// The window in words: `2026-11-20 09:17 UTC to 2026-11-20 10:17 UTC (60 minutes)`.
 fn window(notification: &Notification) -> String {
     let (from, to) = (notification.window_from, notification.window_to);
     let minutes = (to - from) / 60_000;
@@ -300,12 +341,12 @@ fn window(notification: &Notification) -> String {
     )
 }
 
-/// A value with its unit.
+/// A value with its unit: `12,345.5`, or `-20 %` of a change.
 fn shown(condition: ConditionType, value: f64) -> String {
     number(value) + if condition == ConditionType::Delta { " %" } else { "" }
 }
 
-/// A condition in words.
+/// A condition in words: `above 1,000`, `change below -20 % against the window before`, `no events`.
 fn condition(notification: &Notification) -> String {
     let operator = match notification.operator {
         Some(Operator::Gt) => "above",
@@ -326,6 +367,7 @@ fn condition(notification: &Notification) -> String {
     }
 }
 
+/// The state as the API names it: what is `ok` in a status was resolved in a notification.
 fn state_of(notification: &Notification) -> &'static str {
     match notification.state {
         AlertState::Firing => "firing",
@@ -333,7 +375,7 @@ fn state_of(notification: &Notification) -> &'static str {
     }
 }
 
-/// A number for people: thousands apart, at most two places, more only where the number is small.
+/// A number for people: 1,234,567, 12.5, 0.001234. At most two decimal places, six below 1; zeros at the end are left out.
 fn number(value: f64) -> String {
     let places = if value.abs() >= 1.0 || value == 0.0 { 2 } else { 6 };
     let text = format!("{:.*}", places, value.abs());

@@ -1,7 +1,27 @@
-//! Trying an alert: a test to its receivers, and a look at when it would have fired.
+//! Trying an alert: a test message to its recipients, and a replay of the last 30 days.
 //!
-//! A rule is looked at each minute, and so is the past, where 43,201 looks are quick enough. Where they are not (a percentile
-//! over a week), the steps become longer, then fewer tenants are looked at, then fewer days; the answer says how many.
+//! A rule is evaluated each minute, and so is the past, where 43,201 evaluations are quick enough. Where they are not (a percentile
+//! over a week), the steps become longer, then fewer tenants are evaluated, then fewer days; the answer says how many.
+//!
+//! ```text
+//! POST /v1/alerts/preview {"dashboard_id": "0190…", "widget_id": "errors", "condition_type": "threshold", "operator": "gt",
+//!                          "threshold_value": 1000}
+//! 200 {"from": "2026-10-21T10:17:00.000Z", "to": "2026-11-20T10:17:00.000Z", "step_minutes": 1, "fired": 1,
+//!      "events": [{"state": "firing", "value": 1204.0, "at": "2026-11-19T22:03:00.000Z"}, {"state": "resolved", …}],
+//!      "points": [{"at": "2026-10-21T10:17:00.000Z", "value": 31.0}, …]}
+//!
+//! one evaluation    tenants    step          tenants, days
+//! 20 µs             1          1 minute      1, 30
+//! 200 µs            1          5 minutes     1, 30      8,640 evaluations
+//! 10 µs             100        30 minutes    100, 30
+//! 6 µs              100        1 minute      7, 30      for_minutes is 1, and no step may be longer
+//! 1 ms              1          5 minutes     1, 6       a window of 7 minutes
+//!
+//! POST /v1/alerts/7/test
+//! 200 {"deliveries": [{"kind": "email", "to": "ops@acme.example", "status": "sent", "error": null},
+//!                     {"kind": "webhook", "to": "https://…", "status": "failed", "error": "the receiver answered 404"}]}
+//! 409 {"error": "this rule has no receivers: no email_to and no webhook_url", "code": "conflict", …}
+//! ```
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -30,15 +50,15 @@ use crate::{
 
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 86_400_000;
-/// How far back a rule is tried.
+/// Milliseconds of the past that a preview covers at most: 30 days.
 const BACK_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
-/// Minutes between two looks, the shortest first.
+/// Minutes between two evaluations, the shortest first.
 const STEPS: [i64; 6] = [1, 2, 5, 10, 15, 30];
-/// All looks are to take no longer, where longer steps can help.
+/// Time for all evaluations, as far as longer steps, fewer tenants and fewer days can keep it.
 const LOOKS_TIME: Duration = Duration::from_secs(2);
-/// Looks by which it is guessed how long one takes.
+/// Evaluations that are timed first, spread over the 30 days.
 const SAMPLED: i64 = 24;
-/// Values that are shown, at most: more than the pixels of a chart are of no use.
+/// Values that an answer has at even times: more than a chart has pixels are of no use.
 const POINTS_MAX: i64 = 1_440;
 /// Firings and resolutions that an answer lists, at most.
 const EVENTS_MAX: usize = 1_000;
@@ -47,24 +67,26 @@ const TENANTS_MAX: usize = 100;
 
 /// Tests of an organisation in a minute, at most: each may reach many receivers.
 const TESTS_A_MINUTE: usize = 20;
-/// Rows of the audit in which they are looked for.
+/// Newest rows of the audit among which tests are counted.
 const TESTS_LOOKED_AT: usize = 200;
 
 /// When a rule would have fired.
+///
+/// Times are milliseconds since 1970.
 pub struct AlertPreview {
-    /// The first look.
+    /// Time of the first evaluation.
     pub from: i64,
-    /// The last look.
+    /// Time of the last evaluation.
     pub to: i64,
-    /// Between two looks.
+    /// Minutes from one evaluation to the next: 1, 2, 5, 10, 15 or 30.
     pub step_minutes: i64,
-    /// How often it fired.
+    /// How often it would have fired, over all tenants; `events` may have fewer.
     pub fired: usize,
     /// The newest firings and resolutions, oldest first.
     pub events: Vec<PreviewedChange>,
-    /// The value at each look, or at every so many of them and at changes; of a rule that watches each tenant, how many fire.
+    /// The value at each evaluation, or at every so many of them and at changes; of a rule that watches each tenant, how many fire.
     pub points: Vec<(i64, Option<f64>)>,
-    /// Tenants that were looked at, of a rule that watches each, and those for which there was no time.
+    /// Tenants that were evaluated, of a rule that watches each, and how many more there are: `Some((7, 93))`.
     pub tenants: Option<(usize, usize)>,
 }
 
@@ -74,13 +96,13 @@ pub struct PreviewedChange {
     pub is_firing: bool,
     /// The tenant, of a rule that watches each.
     pub tenant: Option<String>,
-    /// The value at that look.
+    /// The value that caused it.
     pub value: Option<f64>,
-    /// The instant of the look.
+    /// Time of the evaluation, in milliseconds since 1970.
     pub at: i64,
 }
 
-/// How far a preview looks.
+/// What a preview evaluates: steps, tenants and days.
 #[derive(Debug, PartialEq, Eq)]
 struct Reach {
     step_minutes: i64,
@@ -88,8 +110,8 @@ struct Reach {
     back_ms: i64,
 }
 
-/// What fits the time, when one look takes so long. Steps are never so long that a window, or the time that a condition must hold, lies
-/// between two looks; where even those do not fit, it is fewer tenants, and at last fewer days.
+/// What fits into the time when one evaluation takes `look`. Steps are never so long that a window, or the time that a condition must
+/// hold, lies between two evaluations; where even those do not fit, it is fewer tenants, and at last fewer days, but always one.
 fn reach(look: Duration, tenants: usize, rule: &AlertRule) -> Reach {
     let holds = Some(i64::from(rule.for_minutes)).filter(|minutes| *minutes > 0);
     let longest = i64::from(rule.lookback_minutes).min(holds.unwrap_or(i64::MAX)).max(1);
@@ -105,7 +127,10 @@ fn reach(look: Duration, tenants: usize, rule: &AlertRule) -> Reach {
 }
 
 impl App {
-    /// Tests for all receivers of a rule, which are not in the queue. The value is that seen last.
+    /// Test messages for all recipients of a rule, which are not put into the queue: the caller sends them at once and waits. The value is
+    /// that of the last evaluation, and the name is `Test of Too many errors`.
+    ///
+    /// Errors: 404; 409 without recipients; 429 for the twenty-first test of an organisation within a minute.
     pub fn test_deliveries(&self, caller: &Caller, number: u64) -> Result<Vec<Delivery>> {
         let alert = self.alert(caller, number)?;
         let (rule, now) = (alert.rule, self.now_ms());
@@ -142,6 +167,7 @@ impl App {
         };
         let deliveries = channels.into_iter().map(delivery).collect();
         self.org_txn(&caller.org, |txn| {
+            // The rows of the audit are the counter: nothing else is stored for the limit, and it survives a restart.
             let rows: Vec<AuditRow> = self.org_reader(&caller.org).list_last(TESTS_LOOKED_AT)?;
             let lately = rows.iter().filter(|row| row.created_at > now - MINUTE_MS);
             if lately.filter(|row| row.action == "alert.test").count() >= TESTS_A_MINUTE {
@@ -155,7 +181,7 @@ impl App {
         Ok(deliveries)
     }
 
-    /// Writes down what became of a test.
+    /// Stores the attempt of a test at a webhook, which `GET /v1/webhooks` lists; gives the status of the recipient.
     pub fn record_test(&self, delivery: Delivery, outcome: Outcome) -> Result<RecipientStatus> {
         if delivery.channel == Channel::Webhook {
             let row = alert_attempt(self.new_id(), &delivery, &outcome);
@@ -170,6 +196,8 @@ impl App {
     }
 
     /// When a rule would have fired in the last 30 days. 404 without the dashboard or the widget.
+    ///
+    /// Errors: 400 with the faults of the rule; `query_timeout` where even the shortest replay takes too long.
     pub fn preview_alert(
         &self,
         caller: &Caller,
@@ -182,7 +210,7 @@ impl App {
         let (mut subjects, unseen) = self.preview_subjects(namespace, &rule, now)?;
         let look =
             |tenant: Option<&str>, at| self.watched_value(namespace, &rule, &widget, tenant, at);
-        // Of the past, evenly, each of another subject.
+        // Spread over the past and over the tenants: recent hours are quicker than months that are sealed, and large tenants slower.
         let (began, mut sampled) = (Instant::now(), 0);
         for (turn, subject) in (0..SAMPLED).zip(subjects.iter().cycle()) {
             if began.elapsed() > LOOKS_TIME {
@@ -247,6 +275,8 @@ impl App {
 
     /// The tenants that are looked at, those with most events first, and how many more there are; one subject for a rule about one tenant, or
     /// all together.
+    ///
+    /// A tenant is watched on days on which it has an event, or had one in the seven days before, as the rule itself would have done then.
     fn preview_subjects(
         &self,
         namespace: Namespace,
@@ -285,8 +315,9 @@ impl App {
     }
 }
 
-/// What a preview looks at.
+/// A tenant of a preview, or all of them together, with the status so far.
 struct PreviewSubject {
+    /// `None` for all tenants together.
     tenant: Option<String>,
     status: AlertStatus,
     /// Days since 1970 on which, or not long before which, it sent something.
@@ -296,6 +327,7 @@ struct PreviewSubject {
 }
 
 impl PreviewSubject {
+    /// Whether the rule would have watched it at this time.
     fn seen_on(&self, at: i64) -> bool {
         self.days.contains(&at.div_euclid(DAY_MS))
     }

@@ -1,5 +1,24 @@
 //! Alert rules: the widget that each watches, its recipients and its status. `evaluation` computes
 //! the value, `state` decides whether the rule fires.
+//!
+//! ```text
+//! POST /v1/alerts {"dashboard_id": "0190…", "widget_id": "errors", "name": "Too many errors", "condition_type": "threshold",
+//!                  "operator": "gt", "threshold_value": 1000, "lookback_minutes": 60, "recovery_threshold": 800,
+//!                  "email_to": ["ops@acme.example"], "webhook_url": "https://hooks.acme.com/in/secret", "webhook_signed": true}
+//! 201 {"id": 7, "state": "ok", "webhook_secret": "whsec_…", "last_value": null, …}      the secret in this one answer
+//! 400 {"details": [{"field": "recovery_threshold", …}, {"field": "operator", "code": "missing_field", …}], …}    all faults at once
+//! 400 {"field": "widget_id", "error": "a widget of kind table has no single value to watch", …}
+//! 404 {"field": "widget_id", "error": "widget not found", …}
+//! ```
+//!
+//! Stored under the organisation, the number with twenty digits, so that rules are in the order in which they were made:
+//!
+//! ```text
+//! alert/00000000000000000007                      the rule
+//! alert_status/00000000000000000007               {"state": "firing", "state_since": …, "last_value": 1204.0, …}
+//! alert_status/00000000000000000007:YWNtZQ        of the tenant acme, in Base64, where each tenant is watched
+//! alert_event/00000000000000000007:0190…          a firing or a resolution, with the recipients and how each was reached
+//! ```
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -25,18 +44,21 @@ use crate::{
     },
 };
 
-/// Minutes of the window when none are named.
+/// Minutes of the window where a request names none, or 0 or less.
 const LOOKBACK_MINUTES: u32 = 60;
 /// Minutes of the window, at most: 90 days, the longest period.
 const LOOKBACK_MINUTES_MAX: i64 = 90 * 24 * 60;
 /// Minutes for which a condition may have to hold, at most.
 const FOR_MINUTES_MAX: i64 = 24 * 60;
-/// Alert rules of an organisation, at most.
+/// Alert rules of an organisation, at most. A rule that watches each tenant is one of them.
 const ALERTS_MAX: usize = 10_000;
 /// Events of an alert that are listed.
 const EVENTS_LISTED: usize = 100;
 
 /// Fields of an alert rule to make or change; absent fields of an existing rule stay.
+///
+/// `webhook_url: None` leaves the webhook, `Some(None)` removes it, `Some(Some(url))` replaces it: JSON says the same by absence, null
+/// and text.
 #[derive(Default)]
 pub struct AlertChange {
     /// Display name, 1 to 200 characters after trimming.
@@ -58,10 +80,13 @@ pub struct AlertChange {
     /// Value at which the rule recovers; the inner `None` stands for the threshold itself.
     pub recovery_threshold: Option<Option<f64>>,
     /// How webhooks are signed.
+    /// `webhook_signed` and `rotate_webhook_secret` of the request.
     pub signing: SigningChange,
 }
 
 /// Subject of a new alert rule, which does not change later.
+///
+/// Another widget or condition is another rule: the history of this one would mix values of two kinds.
 pub struct AlertSubject {
     /// Id of a dashboard of the caller's organisation.
     pub dashboard_id: String,
@@ -89,6 +114,8 @@ pub struct Alert {
 
 impl App {
     /// All rules of the environment, newest first.
+    ///
+    /// Rules of the other environment are not among them, with a session neither: `X-Service-Environment` chooses.
     pub fn alerts(&self, caller: &Caller) -> Result<Vec<Alert>> {
         let reader = self.org_reader(&caller.org);
         let mut rules: Vec<AlertRule> = reader.list()?;
@@ -105,13 +132,15 @@ impl App {
         with_status(&reader, rule.ok_or_else(not_found)?, self.now_ms())
     }
 
-    /// The newest firings and resolutions of a rule.
+    /// The newest 100 firings and resolutions of a rule, newest first, each with all recipients.
+    ///
+    /// Errors: 404 when the environment has no rule of this number.
     pub fn alert_events(&self, caller: &Caller, number: u64) -> Result<Vec<AlertEvent>> {
         let Alert { rule, .. } = self.alert(caller, number)?;
         let reader = self.org_reader(&caller.org);
         let mut events: Vec<AlertEvent> =
             reader.list_last_of(&format!("{}:", rule.id), EVENTS_LISTED)?;
-        // What one look saw of several tenants is in one mail to each address.
+        // One evaluation of several tenants sends one mail to each address, whose status stands in the first of its events only.
         let mut mails: BTreeMap<String, Vec<RecipientStatus>> = BTreeMap::new();
         for event in &mut events {
             let Some(first) = &event.mails_with else { continue };
@@ -131,6 +160,10 @@ impl App {
 
     /// A rule that is not stored, and the widget that it watches. 404 without the dashboard or the
     /// widget.
+    ///
+    /// Both a new rule and a preview begin here, so that a preview refuses what could not be saved.
+    ///
+    /// Errors: 400 with all faults of the fields.
     pub fn plan_alert(
         &self,
         caller: &Caller,
@@ -174,7 +207,9 @@ impl App {
         Ok((rule, widget))
     }
 
-    /// Makes a rule. 404 without the dashboard or the widget.
+    /// Makes a rule, enabled unless the request says otherwise, and with the next number of the organisation.
+    ///
+    /// Errors: those of [`App::plan_alert`]; 409 beyond 10,000 rules of the organisation.
     pub fn create_alert(
         &self,
         caller: &Caller,
@@ -198,6 +233,10 @@ impl App {
     }
 
     /// Changes a rule. When its condition changes or it is switched off, it starts anew.
+    ///
+    /// A rule that fires and starts anew is `ok` at once, without a notification: nobody knows whether the new condition holds.
+    ///
+    /// Errors: 404; 400 with all faults; the rule is unchanged then.
     pub fn update_alert(&self, caller: &Caller, number: u64, change: AlertChange) -> Result<Alert> {
         let is_rotated = change.signing.rotate;
         let new_secret = self.org_txn(&caller.org, |txn| {
@@ -218,6 +257,7 @@ impl App {
             if is_rotated {
                 self.audit_alert(txn, caller, &rule, "alert.rotate_secret")?;
             }
+            // The secret is answered once, when it was made or replaced; later answers say `webhook_signed` only.
             let is_new = before.webhook_secret != rule.webhook_secret;
             Ok(rule.webhook_secret.filter(|_| is_new))
         })?;
@@ -225,6 +265,10 @@ impl App {
     }
 
     /// Deletes a rule and its events.
+    ///
+    /// Deliveries that wait are removed from the queue; one that is under way may still arrive.
+    ///
+    /// Errors: 404 when the environment has no rule of this number.
     pub fn delete_alert(&self, caller: &Caller, number: u64) -> Result<()> {
         self.org_txn(&caller.org, |txn| {
             let rule = found(txn, caller, number)?;
@@ -248,6 +292,9 @@ impl App {
         self.audit(txn, caller, action, ("alert", &rule.number.to_string()), metadata)
     }
 
+    /// Changes the fields of a rule that a request names, and checks the rule as it is then.
+    ///
+    /// Errors: all faults at once. `rule` may be half changed after an error, and is not stored.
     fn apply_alert(&self, change: AlertChange, rule: &mut AlertRule) -> Result<()> {
         let mut faults = Faults::default();
         let name = faults.take_some(change.name.map(|name| text::name("name", &name)));
@@ -295,12 +342,16 @@ impl App {
 }
 
 /// The fields that decide whether a rule fires: a change of one resets the status.
+///
+/// The name, the recipients and the secret are not among them: to change these while a rule fires must not notify again.
 fn condition(rule: &AlertRule) -> (Option<Operator>, Option<f64>, u32, u32, Option<f64>) {
     let AlertRule { operator, threshold_value, lookback_minutes, .. } = rule;
     (*operator, *threshold_value, *lookback_minutes, rule.for_minutes, rule.recovery_threshold)
 }
 
 /// Resets the status of a rule: nothing fires, no value is known.
+///
+/// `state_since` of a rule that was `ok` stays: it has been calm since then, under either condition.
 fn reset(txn: &mut OrgTxn<'_>, rule: &AlertRule, now: i64) -> Result<()> {
     let before: Option<AlertStatus> = txn.find(&rule.id)?;
     let calm = before.filter(|status| status.state == AlertState::Ok);
@@ -309,6 +360,7 @@ fn reset(txn: &mut OrgTxn<'_>, rule: &AlertRule, now: i64) -> Result<()> {
     txn.put(&fresh(rule.id.clone(), None, since))
 }
 
+/// A rule as its readers see it: with its status, and without a replaced secret whose day is over.
 fn with_status(reader: &OrgReader, mut rule: AlertRule, now: i64) -> Result<Alert> {
     rule.previous_secret = rule.previous_secret.filter(|previous| previous.signs(now));
     let status = reader.find(&rule.id)?;
@@ -317,6 +369,9 @@ fn with_status(reader: &OrgReader, mut rule: AlertRule, now: i64) -> Result<Aler
     Ok(Alert { rule, status, tenants, new_secret: None })
 }
 
+/// Minutes from 0 to `max`.
+///
+/// Errors: `out_of_range`, `for_minutes must be between 0 and 1440`.
 fn minutes_within(field: &str, minutes: i64, max: i64) -> Result<u32> {
     let within = (0..=max).contains(&minutes).then(|| u32::try_from(minutes).ok()).flatten();
     within.ok_or_else(|| {
@@ -325,7 +380,7 @@ fn minutes_within(field: &str, minutes: i64, max: i64) -> Result<u32> {
     })
 }
 
-/// A widget that has a number to watch.
+/// The widget with this id, if it has a number to watch: no text, table or funnel.
 fn check_widget(dashboard: &Dashboard, id: &str) -> Result<Widget> {
     let widget = watched_widget(dashboard, id).cloned();
     let widget = widget.ok_or_else(|| ApiError {
@@ -339,6 +394,7 @@ fn check_widget(dashboard: &Dashboard, id: &str) -> Result<Widget> {
     Ok(widget)
 }
 
+/// The rule of this number as the transaction has it. Errors: 404, also for a rule of the other environment.
 fn found(txn: &OrgTxn<'_>, caller: &Caller, number: u64) -> Result<AlertRule> {
     let found: Option<AlertRule> = txn.find(&rule_id(number))?;
     found.filter(|rule| rule.environment == caller.environment.id).ok_or_else(not_found)

@@ -1,10 +1,25 @@
 //! When an alert fires and when it recovers: pure decisions over a rule, a state and a value.
+//!
+//! ```text
+//! minute          0     1     2     3     4     5     6      value > 10, for_minutes 3
+//! value           11    11    9     11    11    11    11
+//! pending_since   0     0     –     3     3     3     –
+//! change                                              Fired
+//!
+//! value           11    9     11    9     8     9            value > 10, recovery_threshold 8
+//! change          Fired                   Resolved
+//!
+//! value           11    –     –     11    –     9            value > 10; – is a missing value: an average of nothing
+//! change          Fired                         Resolved
+//! ```
 
 use crate::store::{AlertRule, AlertState, AlertStatus, ConditionType, Operator};
 
 const MINUTE_MS: i64 = 60_000;
 
 /// A transition of the state, of which recipients are notified.
+///
+/// An event is stored for each, and its recipients are notified. A state that lasts causes neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// The rule began to fire.
@@ -17,6 +32,8 @@ pub enum Change {
 }
 
 /// The status of a rule or tenant before its first evaluation.
+///
+/// `ok` since `now`, without a value. `id` is that of the status, `<rule>` or `<rule>:<tenant in Base64>`.
 pub fn fresh(id: String, tenant_id: Option<String>, now: i64) -> AlertStatus {
     AlertStatus {
         id,
@@ -37,6 +54,9 @@ pub fn fresh(id: String, tenant_id: Option<String>, now: i64) -> AlertStatus {
 /// `slack_ms` are missing to `for_minutes`.
 ///
 /// `value` is the metric, its change in percent, or the number of events, by the kind of condition.
+///
+/// With an interval of 60 seconds and a slack of half of it, a rule with `for_minutes` 5 fires at the sixth evaluation also when this
+/// comes 4 minutes and 59.5 seconds after the first.
 pub fn next_state(
     rule: &AlertRule,
     status: &AlertStatus,
@@ -62,6 +82,7 @@ pub fn next_state(
             // A clock that was set back must not make it wait longer than the rule says.
             let since = status.pending_since.map_or(now, |since| since.min(now));
             let wait = i64::from(rule.for_minutes) * MINUTE_MS;
+            // The first evaluation at which the condition holds never fires a rule that waits, however great the slack is.
             if wait > 0 && (since == now || now - since < wait - slack_ms) {
                 next.pending_since = Some(since);
                 return (next, None);
@@ -77,6 +98,8 @@ pub fn next_state(
 }
 
 /// Whether the condition holds for a value.
+///
+/// `no_data` holds at exactly 0 events; the others compare by the operator of the rule.
 fn holds(rule: &AlertRule, value: f64) -> bool {
     match rule.condition_type {
         ConditionType::NoData => value == 0.0,
@@ -94,6 +117,7 @@ fn recovers(rule: &AlertRule, value: f64) -> bool {
     }
 }
 
+/// Whether `value` lies on the side of `with` at which the operator holds; `false` without either.
 fn compare(rule: &AlertRule, value: f64, with: Option<f64>) -> bool {
     // A rule without them cannot be stored.
     let (Some(operator), Some(with)) = (rule.operator, with) else { return false };
@@ -109,6 +133,8 @@ fn compare(rule: &AlertRule, value: f64, with: Option<f64>) -> bool {
 
 /// The change from one value to another in percent of the first. There is none from nothing to
 /// something, which no percentage tells.
+///
+/// 100 to 80 is -20; -10 to -5 is 50, since the size of the first counts; 0 to 0 is 0; 0 to 5 is none.
 pub fn percent_change(before: Option<f64>, now: Option<f64>) -> Option<f64> {
     let (before, now) = (before?, now?);
     if before == now {
@@ -120,6 +146,8 @@ pub fn percent_change(before: Option<f64>, now: Option<f64>) -> Option<f64> {
 
 /// Whether a rule's recovery threshold lies where it can mean something: on the far side of the
 /// threshold, seen from where the rule fires.
+///
+/// For `gt 10`, 8 and 10 fit, 12 does not. `eq` and `neq` have no far side, and take no recovery threshold.
 pub fn recovery_fits(rule: &AlertRule) -> bool {
     let (Some(recovery), Some(threshold)) = (rule.recovery_threshold, rule.threshold_value) else {
         return rule.recovery_threshold.is_none();
@@ -133,6 +161,8 @@ pub fn recovery_fits(rule: &AlertRule) -> bool {
 
 /// The second within the interval at which a rule is evaluated: rules are spread over the interval,
 /// each at the same second every time.
+///
+/// Seconds from 0 to `interval_s` - 1: rule 1 of the organisation `01a2-org` is evaluated at second 57 of each minute, rule 2 at 9.
 pub fn phase(org: &str, rule: &str, interval_s: i64) -> i64 {
     // FNV-1a: any spread will do, as long as it stays the same.
     let hash = org.bytes().chain(rule.bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -144,6 +174,8 @@ pub fn phase(org: &str, rule: &str, interval_s: i64) -> i64 {
 /// Whether a rule with this phase is due in the seconds after `last` up to `now`. After a gap
 /// longer than the interval every rule is due, once; after a clock was set back only the rules of
 /// the current second are.
+///
+/// With an interval of 60 and `last_s` 100, `now_s` 102: rules with the phases 41 and 42 are due.
 pub fn is_due(phase: i64, last_s: i64, now_s: i64, interval_s: i64) -> bool {
     let interval = interval_s.max(1);
     let passed = (now_s - last_s).clamp(if now_s < last_s { 1 } else { 0 }, interval);

@@ -1,4 +1,17 @@
 //! The SQL tables as the console lists them: columns, properties and sizes.
+//!
+//! ```text
+//! GET /v1/datasets
+//! 200 {"data": [{"name": "events", "kind": "table", "rows": 20000, "bytes": 812000, "updated_at": "2026-11-20T10:17:36.789Z",
+//!                "columns": [{"name": "tenant_id", "type": "VARCHAR", "nullable": false, …}, …],
+//!                "properties": [{"name": "model", "type": "VARCHAR", "sql": "string_props['model']", "events": ["api_call"]}, …]},
+//!               {"name": "events_hourly", "kind": "view", …}, {"name": "events_daily", "kind": "view", …}]}
+//!
+//! GET /v1/datasets/events/ddl
+//! 200 {"name": "events", "ddl": "CREATE TABLE events (\n  -- Your customer whose event it is.\n  tenant_id VARCHAR NOT NULL,\n  …\n);\n"}
+//! ```
+//!
+//! The columns are those of the schema that statements see (`server/sql`); here they are described for people.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +22,7 @@ use crate::{
     error::{ApiError, Result},
 };
 
-/// A column: name, type, whether it may be null, what it holds.
+/// A column: name, type, whether it may be null, what it holds: `("user_id", "VARCHAR", true, "Who did it.")`.
 type ColumnFacts = (&'static str, &'static str, bool, &'static str);
 
 /// Constant description of a table.
@@ -21,10 +34,12 @@ struct Table {
     selects: Option<&'static str>,
 }
 
+// Columns that all three tables begin with.
 const SERIES: [ColumnFacts; 2] = [
     ("tenant_id", "VARCHAR", false, "Your customer whose event it is."),
     ("event_name", "VARCHAR", false, "Name of the event."),
 ];
+// Columns of both rollup tables after the time.
 const STATES: [ColumnFacts; 4] = [
     ("count", "BIGINT", false, "Number of events."),
     ("users", "BIGINT", false, "Distinct users, about."),
@@ -127,6 +142,8 @@ pub struct Property {
 
 impl App {
     /// The tables that statements of the caller can name.
+    ///
+    /// Errors: those of reading the events of the last thirty days, such as `query_timeout`.
     pub fn datasets(&self, caller: &Caller) -> Result<Vec<Dataset>> {
         let sizes = self.engine.snapshot(caller.environment.namespace()).sizes();
         let mut properties = self.properties(caller)?;
@@ -153,6 +170,7 @@ impl App {
         Ok(TABLES.iter().map(of).collect())
     }
 
+    /// Properties of all events together, numbers first, each group by name.
     fn properties(&self, caller: &Caller) -> Result<Vec<Property>> {
         let mut all: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
         for event in self.discover(caller)?.events {
@@ -172,6 +190,8 @@ impl App {
     }
 
     /// The create statement of a table. 404 for an unknown name.
+    ///
+    /// It documents the table, with a comment for each column; no statement of ours creates one.
     pub fn dataset_ddl(&self, name: &str) -> Result<String> {
         let table = TABLES.iter().find(|table| table.name == name);
         let table = table.ok_or_else(|| ApiError::not_found("dataset"))?;

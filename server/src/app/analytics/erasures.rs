@@ -1,7 +1,17 @@
 //! Erasing events of a tenant or of one of its users, with a receipt.
 //!
-//! The engine does the work in the background and survives restarts with it. Here is who may ask, and
-//! what is written down: never the user's id.
+//! The engine does the work in the background and survives restarts with it. Here is its row in the audit, which has the tenant
+//! and the scope, and never the user's id.
+//!
+//! ```text
+//! DELETE /v1/tenants/acme/users/u_7/events
+//! 202 {"id": "0190…", "scope": "user", "tenant_id": "acme", "status": "pending", "events_removed": 0, "finished_at": null, …}
+//! GET /v1/erasures/0190…
+//! 200 {"id": "0190…", "scope": "user", "tenant_id": "acme", "status": "done", "events_removed": 2017, "event_ids_forgotten": 2017,
+//!      "segments_rewritten": 12, "finished_at": "2026-11-20T10:18:02.101Z", …}
+//! ```
+//!
+//! Events that are accepted after the job began stay, so that a tenant whose events are erased while it sends has some again.
 
 use inlay_engine::{Erasure, Scope, Whose};
 use serde_json::json;
@@ -19,12 +29,18 @@ const LISTED_MAX: usize = 1_000;
 
 impl App {
     /// Starts erasing all events of a tenant that were accepted before, in the caller's environment.
+    ///
+    /// A tenant without events is erased as well: its receipt says 0.
+    ///
+    /// Errors: 400 for an id that is empty or has more than 256 bytes.
     pub fn erase_tenant(&self, caller: &Caller, tenant: &str) -> Result<Erasure> {
         check_id("tenant_id", tenant)?;
         self.erase(caller, tenant, &Whose::Tenant(tenant))
     }
 
     /// Starts erasing all events of one of a tenant's users that were accepted before.
+    ///
+    /// Rows of a job name the user by a hash only.
     pub fn erase_user(&self, caller: &Caller, tenant: &str, user: &str) -> Result<Erasure> {
         check_id("tenant_id", tenant)?;
         check_id("user_id", user)?;
@@ -34,6 +50,7 @@ impl App {
     fn erase(&self, caller: &Caller, tenant: &str, whose: &Whose<'_>) -> Result<Erasure> {
         self.engine.transact(|txn| {
             self.check_acting(txn)?;
+            // The job becomes durable with its row in the audit, or neither does.
             let erasure = self.engine.erase(txn, caller.environment.namespace(), whose);
             let mut records = OrgTxn::new(txn, &caller.org);
             if records.find::<Org>(&caller.org)?.is_none() {
@@ -69,6 +86,7 @@ pub fn scope_name(erasure: &Erasure) -> &'static str {
     }
 }
 
+/// The bounds that ids of events have: one beyond them cannot have events.
 fn check_id(field: &str, id: &str) -> Result<()> {
     if id.is_empty() || id.len() > ID_BYTES_MAX {
         let message = format!("{field} must have 1 to {ID_BYTES_MAX} bytes");

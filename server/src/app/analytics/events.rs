@@ -2,6 +2,21 @@
 //!
 //! A batch is taken event by event: what is valid is stored, what is not is listed with its field.
 //! Strings are borrowed from the body wherever JSON allows it.
+//!
+//! ```text
+//! POST /v1/events {"events": [{"tenant_id": "acme", "event_name": "api_call", "timestamp": "2026-11-20T10:17:36.789Z", "event_id": "e_81",
+//!                              "user_id": "u_7", "string_props": {"model": "gpt-large"}, "numeric_props": {"latency_ms": 12.5}},
+//!                             {"tenant_id": "acme", "event_name": "api_call", "timestamp": "yesterday"}]}
+//! 200 {"accepted": 1, "status": "partial", "duplicates": 0, "rejected": 1,
+//!      "errors": [{"index": 1, "event_id": null, "field": "timestamp", "code": "invalid_field",
+//!                  "message": "timestamp is not an ISO 8601 date-time or date"}]}
+//!
+//! the same again                              "accepted": 1, "duplicates": 1        e_81 counts once
+//! no event of it is valid                     400 "no event is valid; the first: …", field events[0].timestamp
+//! 1,001 events                                400 too_many_events, field events: nothing is stored
+//! "numeric_props": {"a": "1"}                 field numeric_props.a, invalid_field
+//! "timestamp": "9999-01-01T00:00:00Z"         "timestamp lies more than 24 hours ahead"
+//! ```
 
 use std::{borrow::Cow, fmt};
 
@@ -36,6 +51,8 @@ const ID_BYTES_MAX: usize = 256;
 const AHEAD_MS_MAX: i64 = 24 * 3_600_000;
 
 /// Result of an ingest request.
+///
+/// `{accepted: 998, duplicates: 1, rejected: [2 of them]}` of a thousand events: 997 are new.
 pub struct Accepted {
     /// Events that are stored now or were known already.
     pub accepted: usize,
@@ -60,6 +77,7 @@ pub struct RejectedEvent {
     pub message: String,
 }
 
+/// A body of JSON with its events as unparsed text, so that each can be refused alone.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Envelope<'a> {
@@ -67,6 +85,7 @@ struct Envelope<'a> {
     events: Vec<&'a RawValue>,
 }
 
+/// One event as its sender writes it. Unknown fields are refused: a misspelt `user_Id` would lose data in silence.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawEvent<'a> {
@@ -87,11 +106,15 @@ struct RawEvent<'a> {
 }
 
 /// A string, borrowed unless it holds escapes.
+///
+/// `"api_call"` is a slice of the body; `"\u0065ins"` is copied, since its bytes are not those of the body.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// An object as a list of pairs: no hashing, and a name that comes twice is seen.
+///
+/// `{"a": "x", "a": "y"}` are two pairs, and the event is refused: `string_props.a comes twice`. Null is an empty object.
 struct Pairs<'a, V>(Vec<(Text<'a>, V)>);
 
 impl<V> Default for Pairs<'_, V> {
@@ -126,6 +149,7 @@ impl<'de: 'a, 'a, V: Deserialize<'de>> Deserialize<'de> for Pairs<'a, V> {
 /// A refusal of one event: field, code, message.
 type EventRefusal = (Option<String>, Code, String);
 
+/// A refusal that names the field.
 fn refuse(field: impl Into<String>, code: Code, message: impl Into<String>) -> EventRefusal {
     (Some(field.into()), code, message.into())
 }
@@ -135,11 +159,15 @@ impl App {
     ///
     /// Errors: 400 when the body is not readable or holds no valid event, 402 when the plan's month
     /// is used up, 503 when the store cannot take writes.
+    ///
+    /// An event without a timestamp is one of now; without an id it counts each time that it is sent, unless the request has an idempotency
+    /// key: then it gets an id of the key, the body and its position.
     pub fn ingest(&self, caller: &Caller, body: &[u8], is_ndjson: bool) -> Result<Accepted> {
         let text = std::str::from_utf8(body)
             .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not UTF-8"))?;
         let now = self.now_ms();
         let namespace = caller.environment.namespace();
+        // `horizon_ms` is the least integer where everything is retained; no event is from before 1970.
         let window = AcceptedTimes { now, oldest: self.engine.horizon_ms(namespace).max(0) };
         // Of the events as they are, however they were compressed on the way.
         let digest = self.named.as_deref().map_or_else(Vec::new, |_| Sha256::digest(body).to_vec());
@@ -178,6 +206,10 @@ impl App {
     }
 
     /// Stores a batch and counts it, in one log record.
+    ///
+    /// `new` events of the batch count for the plan; those that were known by their id do not.
+    ///
+    /// Errors: 401 and 403 when the caller has lost the right while the body arrived; 402.
     pub fn store_batch(
         &self,
         org: &str,
@@ -205,7 +237,7 @@ struct Intake<'a> {
 impl Intake<'_> {
     /// Takes events of which each may be refused alone.
     ///
-    /// Errors: none, or too many.
+    /// Errors: `events must not be empty`; `too_many_events`.
     fn add_all(&mut self, events: &[&RawValue]) -> Result<()> {
         if events.is_empty() {
             return Err(ApiError::field(Code::InvalidField, "events", "events must not be empty"));
@@ -221,11 +253,12 @@ impl Intake<'_> {
         Ok(())
     }
 
-    /// Nothing when there are too many.
+    /// Takes an event that was parsed already. `None` beyond a thousand: the slow path says so with the whole number.
     fn add_parsed(&mut self, json: &str, event: RawEvent<'_>) -> Option<()> {
         (self.count < EVENTS_MAX).then(|| self.add(json, check_length(json).map(|()| event)))
     }
 
+    /// Takes one event, or lists it with its index and the reason.
     fn add(&mut self, json: &str, event: Result<RawEvent<'_>, EventRefusal>) {
         let index = self.count;
         self.count += 1;
@@ -241,6 +274,9 @@ impl Intake<'_> {
 /// Calls `each` with the text of every event of a body and the parsed event. Each byte is read once. `None` where the body
 /// has not the plain form `{"events": [{…}, …]}`, an event cannot be read or `each` takes no more; it may have been called
 /// by then.
+///
+/// A second `events`, a field beside it, or anything else that is not exactly this form is left to the slow path, which is right for all
+/// bodies.
 fn each_event<'a>(
     text: &'a str,
     mut each: impl FnMut(&'a str, RawEvent<'a>) -> Option<()>,
@@ -269,6 +305,9 @@ fn skip_spaces(text: &str) -> &str {
     text.trim_start_matches([' ', '\t', '\n', '\r'])
 }
 
+/// The events of a body as texts.
+///
+/// Errors: `invalid_json`; a field beside `events`; `events` that is missing or no list.
 fn split_json(text: &str) -> Result<Vec<&RawValue>> {
     if text.trim_start().starts_with('[') {
         let message = "the body must be an object with the field events";
@@ -288,6 +327,9 @@ fn split_json(text: &str) -> Result<Vec<&RawValue>> {
     })
 }
 
+/// The events of a body with one event a line; empty lines are passed over.
+///
+/// Errors: `invalid_json`, `line 3 is not valid JSON: …`, counted without the empty ones.
 fn split_lines(text: &str) -> Result<Vec<&RawValue>> {
     let lines = text.lines().filter(|line| !line.trim().is_empty()).enumerate();
     lines
@@ -300,6 +342,7 @@ fn split_lines(text: &str) -> Result<Vec<&RawValue>> {
         .collect()
 }
 
+/// Errors: `an event has at most 65536 bytes`.
 fn check_length(json: &str) -> Result<(), EventRefusal> {
     match json.len() > EVENT_BYTES_MAX {
         true => {
@@ -310,6 +353,7 @@ fn check_length(json: &str) -> Result<(), EventRefusal> {
     }
 }
 
+/// One event as it is written. Errors: what is wrong, with the path of the field.
 fn parse_event(json: &str) -> Result<RawEvent<'_>, EventRefusal> {
     check_length(json)?;
     if !json.starts_with('{') {
@@ -329,6 +373,7 @@ fn add_event(
         None => window.now,
         Some(Text(text)) => parse_timestamp(text, window)?,
     };
+    // Optional ids may be empty, which means that there is none, but not too long.
     let id = |field, text: &Option<Text<'_>>| -> Result<(), EventRefusal> {
         text.as_ref().map_or(Ok(()), |Text(text)| check_text(field, text, ID_BYTES_MAX))
     };
@@ -368,6 +413,8 @@ fn add_event(
 }
 
 /// When an event may have happened.
+///
+/// With a retention of 90 days `oldest` is midnight UTC, 90 days ago; 0 without one.
 #[derive(Clone, Copy)]
 struct AcceptedTimes {
     now: i64,
@@ -375,6 +422,9 @@ struct AcceptedTimes {
     oldest: i64,
 }
 
+/// Milliseconds since 1970 of the timestamp of an event: `2026-11-20T10:17:36.789Z`, `2026-11-20T11:17:36+01:00` or `2026-11-20`.
+///
+/// Errors: text that is none of these; an instant before 1970, before the retention, or more than 24 hours ahead.
 fn parse_timestamp(text: &str, window: AcceptedTimes) -> Result<i64, EventRefusal> {
     let ms = instant::parse(text).ok_or_else(|| {
         refuse("timestamp", Code::InvalidField, "timestamp is not an ISO 8601 date-time or date")
@@ -398,6 +448,7 @@ fn optional<'a>(text: &'a Option<Text<'_>>) -> Option<&'a str> {
     text.as_ref().map(|text| &*text.0).filter(|text| !text.is_empty())
 }
 
+/// Errors: `tenant_id must not be empty`, or what is wrong with the text.
 fn required(field: &str, text: &str) -> Result<(), EventRefusal> {
     if text.is_empty() {
         return Err(refuse(field, Code::InvalidField, format!("{field} must not be empty")));
@@ -417,6 +468,7 @@ fn check_text(field: impl fmt::Display, text: &str, bytes_max: usize) -> Result<
     Err(refuse(field.to_string(), code, message))
 }
 
+/// Checks the names of properties: not empty, not too long, each once.
 fn check_keys<V>(field: &str, pairs: &[(Text<'_>, V)]) -> Result<(), EventRefusal> {
     for (at, (Text(name), _)) in pairs.iter().enumerate() {
         if name.is_empty() {

@@ -2,6 +2,25 @@
 //!
 //! An [`Ask`] has the names of `GET /v1/query`. Dashboards, embeds and previews fill one in too, so
 //! that all of them are answered alike.
+//!
+//! ```text
+//! GET /v1/query?tenant_id=t&event_name=e&metric=count&period=7d                    at 2026-11-20T10:17:36.789Z
+//! 200 {"data": [{"value": 5}],
+//!      "meta": {"query_time_ms": 0, "rows_scanned": 5, "event_name": "e", "metric": "count", "period": "7d",
+//!               "from": "2026-11-13T10:00:00.000Z", "to": "2026-11-20T10:17:36.789Z", "approximate": false}}
+//!
+//! …&group_by=model               [{"group": "a", "value": 3}, {"group": "b", "value": 1}, {"group": null, "value": 1}], total 5
+//! …&group_by=model&limit=1       [{"group": "a", "value": 3}], groups_total 3, groups_returned 1
+//! …&granularity=day              [{"bucket": "2026-11-13T00:00:00.000Z", "value": 0}, …], 8 rows
+//! …&granularity=day&fill=none    2 rows: those of days with events
+//! …&compare=previous             [{"value": 5, "previous": 1}]
+//! …&f_model=a&f_model=b          events with either model; another `f_…` must hold as well
+//!
+//! …&metric=p95                   400 missing_field, numeric_prop: "numeric_prop is required for metric p95"
+//! …&limit=1001                   400 out_of_range, limit: "limit must be a number from 1 to 1000"
+//! …&frobnicate=1                 400 unknown_field, frobnicate: "frobnicate is not a parameter of a query"
+//! a key without tenant_id        400 missing_field, tenant_id: "tenant_id is required"
+//! ```
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -37,6 +56,7 @@ const ATTEMPT_ROWS: usize = 1_000;
 /// Groups that an answer has at most.
 pub const GROUPS_MAX: usize = 1_000;
 
+// Names of metrics as requests and widgets have them; errors list them in this order.
 const METRICS: [(&str, Metric); 13] = [
     ("count", Metric::Count),
     ("count_unique", Metric::Distinct),
@@ -73,6 +93,7 @@ pub struct Ask {
     /// One tenant; `None` for all of the environment.
     pub tenant: Option<String>,
     /// Exact name of the event.
+    /// `api_call`; a name that no event has is answered with 0 or null, since it may come tomorrow.
     pub event_name: String,
     /// Name of the metric.
     pub metric: String,
@@ -87,8 +108,10 @@ pub struct Ask {
     /// Property to group by.
     pub group_by: Option<String>,
     /// Filters by string property; all hold.
+    /// `[model in [a, b], plan in [free]]`.
     pub texts: Vec<TextFilter>,
     /// Filters by numeric property; all hold.
+    /// Bounds that a viewer of an embed sets; `GET /v1/query` has no parameter for them.
     pub numbers: Vec<NumberFilter>,
     /// Groups of the answer, at most; 1 to 1,000.
     pub limit: usize,
@@ -109,6 +132,7 @@ pub struct QueryRow {
     pub bucket: Option<i64>,
     /// Value of the grouped property; the inner `None` for events without it, the outer without
     /// grouping.
+    /// `Some(Some("nova-large"))`, or `Some(None)` for events without the property.
     pub group: Option<Group>,
     /// Value of the metric: an integer for counts, null where there is none.
     pub value: Value,
@@ -137,6 +161,7 @@ pub struct QueryAnswer {
     /// Whether the metric is an estimate.
     pub approximate: bool,
     /// The metric over all groups together, for grouped counts and sums.
+    /// For shares of a donut: groups beyond the limit are in it.
     pub total: Option<Value>,
     /// The finest rollup that gave a part of it.
     pub rollup: Option<RollupGrain>,
@@ -160,6 +185,10 @@ pub fn granularity_name(granularity: Granularity) -> &'static str {
 }
 
 /// Reads a metric with the number that it needs.
+///
+/// `field` is where the name stands, `metric` or `widget.query.measures[0].metric`; the number's field is beside it.
+///
+/// Errors: `unknown_value` with all names; `missing_field` of `numeric_prop` for a metric over a number.
 pub fn parse_metric(field: &str, name: &str, numeric_prop: Option<&str>) -> Result<Metric> {
     let found = metric(name)
         .ok_or_else(|| ApiError::unknown_value(field, name, METRICS.map(|(name, _)| name)))?;
@@ -188,6 +217,10 @@ pub fn parse_filters(filters: &BTreeMap<String, Vec<String>>) -> Vec<TextFilter>
 
 impl Ask {
     /// Reads the parameters of `GET /v1/query`.
+    ///
+    /// Pairs are in the order of the URL and decoded. `f_model=a` twice are two values of one property; any other parameter comes once.
+    ///
+    /// Errors: the first parameter that is wrong, by its name.
     pub fn parse(parameters: &[(String, String)]) -> Result<Self> {
         let mut fields: HashMap<&str, &str> = HashMap::new();
         let mut filters: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -288,6 +321,8 @@ impl Ask {
 
     /// The window at `now`: the explicit one, or the period back from now, rounded down to the hour,
     /// to the minute for the shortest.
+    ///
+    /// At 10:17:36.789 `24h` begins at 10:00 the day before, so that hours are whole, and `1h` at 09:17. The end is `now` itself.
     pub fn window(&self, now: i64) -> (i64, i64) {
         if let Some(range) = self.range {
             return range;
@@ -302,6 +337,8 @@ impl Ask {
 impl Ask {
     /// How far back the window before lies: a period, so that the same hours and the same unfinished
     /// bucket are compared; for an explicit window its own length.
+    ///
+    /// Of `7d` at 10:17 both ends of the window lie 7 days earlier: it ends at 10:17, too, and begins at the full hour.
     fn step_back(&self, from_ms: i64, to_ms: i64) -> i64 {
         let period = self.period.as_deref().filter(|_| self.range.is_none()).and_then(period_ms);
         period.unwrap_or(to_ms - from_ms)
@@ -310,6 +347,10 @@ impl Ask {
 
 impl Ask {
     /// Starts of the buckets where they are not those of UTC.
+    ///
+    /// In Berlin the days around 2026-10-25 begin at 22:00 and then at 23:00 UTC.
+    ///
+    /// Errors: `out_of_range` of `granularity`.
     fn bucket_starts(&self, from_ms: i64, end_ms: i64) -> Result<Option<Vec<i64>>> {
         let (Some(zone), Some(granularity)) = (&self.timezone, self.granularity) else {
             return Ok(None);
@@ -349,6 +390,9 @@ pub fn parse_timezone(field: &str, name: &str) -> Result<TimeZone> {
     })
 }
 
+/// The window of `from` and `to`, the end excluded. `None` without either.
+///
+/// Errors: one without the other, text that is no instant, `from must lie before to`.
 fn parse_range(from: Option<&str>, to: Option<&str>) -> Result<Option<(i64, i64)>> {
     let instant = |name: &str, text: &str| {
         instant::parse(text).ok_or_else(|| {
@@ -382,6 +426,8 @@ fn parse_range(from: Option<&str>, to: Option<&str>) -> Result<Option<(i64, i64)
 
 impl App {
     /// Counts a statement of SQL among the queries of the caller.
+    ///
+    /// A statement counts when it begins, whether or not it is answered.
     pub fn count_statement(&self, caller: &Caller) {
         self.count_query(&caller.org, &caller.environment);
     }
@@ -394,6 +440,8 @@ impl App {
     }
 
     /// Answers a query of `GET /v1/query`. API keys must name a tenant.
+    ///
+    /// Errors: 400 for a key that names no tenant; those of [`App::answer`].
     pub fn query(&self, caller: &Caller, ask: &Ask) -> Result<QueryAnswer> {
         if ask.tenant.is_none() && caller.is_key() {
             return Err(ApiError::field(Code::MissingField, "tenant_id", "tenant_id is required"));
@@ -403,6 +451,11 @@ impl App {
     }
 
     /// Answers a query over one namespace; the calling code has checked the permission.
+    ///
+    /// Up to four queries of the engine: the one that is asked; the window before, for `compare`; the number of events in each bucket, for
+    /// `fill=none`; the value over all groups, for grouped counts and sums.
+    ///
+    /// Errors: those of the engine, such as `query_timeout` and `query_too_large`; `out_of_range` where a sum leaves the range of a float.
     pub fn answer(&self, namespace: inlay_engine::Namespace, ask: &Ask) -> Result<QueryAnswer> {
         let started = Instant::now();
         let metric = parse_metric("metric", &ask.metric, ask.numeric_prop.as_deref())?;
@@ -449,6 +502,7 @@ impl App {
             let before = run(&Query {
                 from_ms: from_ms - back,
                 to_ms: end_ms - back,
+                // The buckets of the answer, each moved back: the seventh day stands beside the seventh, whatever the calendar says.
                 starts: Some(answer.buckets.iter().map(|start| start - back).collect()),
                 ..same.clone()
             })?;
@@ -516,6 +570,8 @@ fn to_rows(answer: &Answer, ask: &Ask) -> Vec<QueryRow> {
 }
 
 /// The same query for the number of events that each value is computed from.
+///
+/// A sum is computed from events that have the number, so that only these are counted.
 fn count_of_input(mut query: Query) -> Query {
     if let Some(name) = query.number.clone().filter(|_| query.metric.needs_number()) {
         query.numbers.push(NumberFilter { name, min: f64::NEG_INFINITY, max: f64::INFINITY });
@@ -524,6 +580,8 @@ fn count_of_input(mut query: Query) -> Query {
 }
 
 /// Drops the rows that were computed from no event.
+///
+/// The value alone does not tell: 5 and -5 add up to 0 as nothing does.
 fn retain_with_input(rows: &mut Vec<QueryRow>, counted: &Answer) {
     let buckets: HashMap<i64, usize> = counted.buckets.iter().copied().zip(0..).collect();
     let groups: HashMap<&Group, usize> = counted.groups.iter().zip(0..).collect();

@@ -1,5 +1,14 @@
 //! Saved queries of the console: made, starred, changed, deleted. A statement is checked when it
 //! runs.
+//!
+//! ```text
+//! POST /v1/saved-queries {"name": "Calls by tenant", "sql": "SELECT tenant_id, count(*) FROM events GROUP BY 1"}
+//! 201 {"id": "0190…", "name": "Calls by tenant", "sql": "SELECT …", "dataset": "events", "starred": false, …}
+//! 400 {"code": "invalid_field", "field": "sql", "error": "sql must not be empty", …}
+//! 409 {"code": "conflict", "error": "an organisation keeps at most 1000 queries", …}
+//! ```
+//!
+//! A statement with an error can be saved: it may be half written, and `POST /v1/saved-queries/{id}/run` says what is wrong with it.
 
 use serde_json::json;
 
@@ -31,6 +40,7 @@ pub struct SavedQueryChange {
 }
 
 impl SavedQueryChange {
+    /// Errors: the first field that is wrong; `query` is not stored then.
     fn apply(self, query: &mut SavedQuery) -> Result<()> {
         if let Some(name) = self.name {
             query.name = text::name("name", &name)?;
@@ -46,6 +56,7 @@ impl SavedQueryChange {
     }
 }
 
+/// Errors: a statement that is empty, longer than 64 KiB, or has a zero byte.
 fn statement(sql: String) -> Result<String> {
     if sql.trim().is_empty() {
         return Err(ApiError::field(Code::InvalidField, "sql", "sql must not be empty"));
@@ -62,6 +73,8 @@ fn statement(sql: String) -> Result<String> {
 
 impl App {
     /// All saved queries of the organisation, starred ones first, then newest first.
+    ///
+    /// They belong to the organisation, not to an environment: a statement reads that of the caller who runs it.
     pub fn saved_queries(&self, caller: &Caller) -> Result<Vec<SavedQuery>> {
         let mut queries: Vec<SavedQuery> = self.org_reader(&caller.org).list()?;
         queries.reverse();
@@ -69,7 +82,9 @@ impl App {
         Ok(queries)
     }
 
-    /// Keeps a query. Name and statement must be there.
+    /// Saves a query. Name and statement must be there: the request type of the handler requires them.
+    ///
+    /// Errors: 400 for a field, 409 beyond 1,000 queries of the organisation.
     pub fn create_saved_query(&self, caller: &Caller, new: SavedQueryChange) -> Result<SavedQuery> {
         let now = self.now_ms();
         let mut query = SavedQuery {
@@ -96,6 +111,8 @@ impl App {
     }
 
     /// Changes a query.
+    ///
+    /// Errors: 404; 400 for a field.
     pub fn update_saved_query(
         &self,
         caller: &Caller,
@@ -119,6 +136,8 @@ impl App {
     }
 
     /// Deletes a query.
+    ///
+    /// Errors: 404, also for the second of two deletions.
     pub fn delete_saved_query(&self, caller: &Caller, id: &str) -> Result<()> {
         self.org_txn(&caller.org, |txn| {
             let query = found(txn, id)?;

@@ -3,6 +3,23 @@
 //! Each event changes the state once, in the order in which things happened there, whatever the order in
 //! which they arrive: the ids of events are remembered, and what is older than what is known is not
 //! applied. Both are in the transaction that makes the change.
+//!
+//! ```text
+//! POST /webhooks/billing
+//! Billing-Signature: ts=1795169856;h1=<64 hexadecimal digits: HMAC-SHA256 over "1795169856:" and the body>
+//!
+//! {"event_id": "evt_1", "event_type": "subscription.created", "occurred_at": "2026-11-20T10:00:00Z",
+//!  "data": {"id": "sub_1", "status": "active", "customer_id": "ctm_1", "custom_data": {"org_id": "0190…"},
+//!           "items": [{"price": {"id": "pri_growth"}}], "current_billing_period": {"ends_at": "2026-12-01T00:00:00Z"}}}
+//!
+//! 200 {"status": "applied"}       the plan is growth, its status active
+//! 200 {"status": "duplicate"}     the same event_id again, whatever its body says
+//! 200 {"status": "ignored"}       evt_0 with an occurred_at of 09:59:00, which arrives later
+//! 401 {"code": "unauthenticated", "error": "the signature is not valid", …}
+//! ```
+//!
+//! `past_due` keeps the plan, `canceled` ends on `free`. An event about nothing of ours, such as `transaction.completed`, is 200 as well:
+//! the provider would send it for days otherwise.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -26,6 +43,8 @@ use crate::{
 };
 
 /// Plan, usage and billing status of an organisation.
+///
+/// What `GET /v1/billing` answers, with all plans beside it.
 pub struct BillingState {
     /// Record of the organisation, with its billing status.
     pub org: Org,
@@ -51,6 +70,7 @@ pub enum Received {
     Ignored,
 }
 
+/// An event as the provider sends it; fields that are not here are ignored. `data` is decoded later, only for types that we know.
 #[derive(Deserialize)]
 struct ProviderEvent {
     event_id: String,
@@ -60,6 +80,7 @@ struct ProviderEvent {
     data: serde_json::Value,
 }
 
+/// The subscription in `data`. All parts are optional: an event without a part changes nothing of it.
 #[derive(Deserialize)]
 struct Subscription {
     id: Option<String>,
@@ -71,11 +92,13 @@ struct Subscription {
     current_billing_period: Option<BillingPeriod>,
 }
 
+/// What our checkout gave the provider to hand back: the id of the organisation that buys.
 #[derive(Deserialize)]
 struct CustomData {
     org_id: Option<String>,
 }
 
+/// One line of the subscription. Lines whose price is none of ours, such as an extra, are passed over.
 #[derive(Deserialize)]
 struct Item {
     price: Option<Price>,
@@ -92,6 +115,8 @@ struct BillingPeriod {
 }
 
 /// The plan that a price buys.
+///
+/// `pri_growth` is `growth` with the setting `growth=pri_growth,scale=pri_scale`; `None` for a price that is not listed.
 fn plan_of_price(settings: &BillingSettings, price: &str) -> Option<&'static Plan> {
     let (plan, _) = settings.prices.iter().find(|(_, id)| id == price)?;
     PLANS.iter().find(|known| known.name == plan)
@@ -126,6 +151,10 @@ impl App {
     }
 
     /// Takes a webhook of the billing provider. 503 without a key, 401 without a good signature.
+    ///
+    /// The signature is over the bytes as they came, so that it is checked before they are read as JSON.
+    ///
+    /// Errors: 400 for a signed body that is no event: `invalid_json`, or the field that is missing or wrong.
     pub fn receive_billing(&self, signature: Option<&str>, body: &[u8]) -> Result<Received> {
         let settings = &self.settings.billing;
         if settings.notification_keys.is_empty() {
@@ -145,6 +174,7 @@ impl App {
             let message = "occurred_at is not an ISO 8601 date-time";
             ApiError::field(Code::InvalidField, "occurred_at", message)
         })?;
+        // The digest of the body only serves the warning below: an event that comes again changed says that something is wrong over there.
         let digest = secret::digest(&String::from_utf8_lossy(body));
         self.engine.transact(|txn| {
             let id = secret::digest(&event.event_id);
@@ -160,6 +190,9 @@ impl App {
         })
     }
 
+    /// Changes plan and billing record of the organisation of an event, with a row in the audit.
+    ///
+    /// Errors: 400 when `data` is no subscription.
     fn apply_billing(
         &self,
         txn: &mut inlay_engine::Txn,
@@ -177,6 +210,7 @@ impl App {
             tracing::warn!(event_id = %event.event_id, "a billing event is about no organisation of ours");
             return Ok(Received::Ignored);
         };
+        // Compared by the time at the provider: events may arrive in any order, and the newest says how things are.
         let is_late = org.billing.occurred_at.is_some_and(|known| known > occurred_at);
         let told = subscription.status.as_deref().map(status_of_name);
         let status = match (status, told) {
@@ -191,6 +225,7 @@ impl App {
         if is_late || is_of_another(&org.billing, subscription.id.as_deref(), status) {
             return Ok(Received::Ignored);
         }
+        // Of several prices that are ours the largest plan counts.
         let prices =
             subscription.items.iter().filter_map(|item| item.price.as_ref()?.id.as_deref());
         let bought = prices
@@ -227,6 +262,8 @@ impl App {
 }
 
 /// Whether an event ends a subscription that another one has replaced.
+///
+/// `canceled` of `sub_1` arrives after `sub_2` was bought: the organisation has paid, and stays on its plan.
 fn is_of_another(known: &Billing, id: Option<&str>, status: BillingStatus) -> bool {
     let is_end = matches!(status, BillingStatus::Canceled | BillingStatus::PastDue);
     let is_live = matches!(known.status, BillingStatus::Active | BillingStatus::Trialing);
@@ -242,6 +279,7 @@ enum TypeSays {
     Exactly(BillingStatus),
 }
 
+/// `None` for types that we do not act on.
 fn status_of_type(event_type: &str) -> Option<TypeSays> {
     Some(match event_type {
         "subscription.created" | "subscription.updated" => TypeSays::Told,
@@ -252,10 +290,14 @@ fn status_of_type(event_type: &str) -> Option<TypeSays> {
     })
 }
 
+/// `past_due` as [`BillingStatus::PastDue`]; `None` for a name that is none of ours, such as `paused`.
 fn status_of_name(name: &str) -> Option<BillingStatus> {
     serde_json::from_value(json!(name)).ok()
 }
 
+/// Decodes the body of a webhook.
+///
+/// Errors: `invalid_json`, or a fault that names the field, such as `missing_field` of `event_id`.
 fn parse(body: &[u8]) -> Result<ProviderEvent> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
@@ -267,7 +309,7 @@ fn parse(body: &[u8]) -> Result<ProviderEvent> {
     })
 }
 
-/// The billing provider as the author of a change.
+/// The billing provider as the author of a change: `{"type": "system", "id": "billing", "label": "billing provider"}` in the audit.
 fn provider(org: &Org) -> Caller {
     let actor = Actor {
         r#type: "system".to_owned(),

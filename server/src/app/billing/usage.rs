@@ -2,6 +2,24 @@
 //!
 //! Events are counted in the log record that stores them. Queries and views are counted in memory
 //! and stored from time to time: a write a query would be too much, and a crash loses seconds.
+//!
+//! ```text
+//! GET /v1/usage?period=7d
+//! 200 {"period": "7d", "events": {"used": 11, "limit": null}, "queries": 3, "embed_sessions": 1, "embed_views": 1,
+//!      "by_day": [{"date": "2026-11-14", "events": 0}, …, {"date": "2026-11-20", "events": 10}, {"date": "2026-11-21", "events": 1}],
+//!      "top_tenants": [{"tenant_id": "big", "events": 8}]}
+//! ```
+//!
+//! Days are those of arrival, tenants those of the events' own times: history that is sent today counts today, and its tenant stands
+//! under the weeks in which it happened. Eight days are listed for `7d`, since a window of seven days touches eight dates.
+//!
+//! ```text
+//! o/<org>/usage_day/<environment>:2026-11-20     {"events": 10, "queries": 3, "embed_sessions": 1, "embed_views": 1}
+//! o/<org>/usage_month/2026-11                    {"events": 11}      what the limit of the plan is compared with
+//!
+//! POST /v1/events beyond it                      402 {"code": "monthly_events_limit", "error": "the plan free allows 1000000 events a month",
+//!                                                     "limit": 1000000, "used": 999990, "upgrade_to": "growth", …}
+//! ```
 
 use crate::{
     app::{
@@ -40,10 +58,15 @@ pub struct Usage {
 
 impl App {
     /// What the caller's environment used in the days of a period.
+    ///
+    /// `period` is one of `1h`, `24h`, `7d`, `30d` and `90d`, in whole days.
+    ///
+    /// Errors: 400 for another period; `query_timeout` and the like from the question about tenants.
     pub fn usage(&self, caller: &Caller, period: &str) -> Result<Usage> {
         parse_period("period", period)?;
         let length = period_ms(period).unwrap_or(DAY_MS);
         let now = self.now_ms();
+        // The window is the last `length` milliseconds: the first of them is the one after `now - length`.
         let first = (now - length + 1).div_euclid(DAY_MS);
         let org = self.org(&caller.org)?;
         let reader = self.org_reader(&caller.org);
@@ -78,6 +101,10 @@ impl App {
     }
 
     /// Counts stored events of now within the transaction that stores them. 402 when the month is full.
+    ///
+    /// `new` are the events that are not known by their id. All or none: a request that would go beyond the limit stores nothing.
+    ///
+    /// Errors: 401 when the organisation was deleted while the body arrived.
     pub fn count_events(
         &self,
         records: &mut OrgTxn<'_>,
@@ -104,6 +131,8 @@ impl App {
     }
 
     /// Events that the organisation stored this month.
+    ///
+    /// Over all environments; 0 before the first event of the month.
     pub fn month_events(&self, org: &str) -> Result<u64> {
         let date = instant::date(self.now_ms());
         let month: Option<UsageMonth> =
@@ -118,6 +147,11 @@ impl App {
     }
 
     /// Writes down what was counted in memory.
+    ///
+    /// Called by the job `flush_usage` and when the server stops. All of it goes to the day of now: what was counted in the last seconds
+    /// before midnight in UTC may count for the next day.
+    ///
+    /// Errors: those of the store; the counts are in memory again then.
     pub fn write_counts(&self) -> Result<()> {
         let counts = self.counters.take();
         if counts.is_empty() {
@@ -147,10 +181,12 @@ impl App {
     }
 }
 
+/// `<environment>:2026-11-20`.
 fn day_id(environment: &Environment, date: &str) -> String {
     format!("{}:{date}", environment.id)
 }
 
+/// Changes the record of one day of an environment; the first change of a day begins with zeros.
 fn change_day(
     records: &mut OrgTxn<'_>,
     environment: &Environment,

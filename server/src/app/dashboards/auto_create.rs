@@ -2,6 +2,16 @@
 //!
 //! An event `api_call` with `latency_ms` and the dimension `endpoint` becomes its count, the p95 of its
 //! latency, its course over time and a list of endpoints.
+//!
+//! ```text
+//! api_call: numbers latency_ms, cost, x, y, z; properties country (90 values), trace (999), model (4), only (1)
+//!
+//! row 0    number "Api call"    number "p95 latency ms"    number "Total cost"    number "Average x"
+//! row 3    line "Api call over time", 8 columns            donut "Api call by model", 4 columns
+//! row 9    bar_list "Api call by country"
+//! ```
+//!
+//! `trace` has as many values as an identifier has, and `only` has one: neither parts anything. `model` stands first since rollups know it.
 
 use inlay_engine::{EventFacts, NumberFacts, TextFacts};
 use serde_json::{Value, json};
@@ -33,6 +43,10 @@ const TITLE_CHARS_MAX: usize = 60;
 impl App {
     /// Makes a dashboard from the events of the caller's environment. Returns it with the number of
     /// events that were found. 409 when there are none.
+    ///
+    /// It is named after its event, or `Overview` when there are several.
+    ///
+    /// Errors: those of [`App::discover`] and [`App::create_dashboard`].
     pub fn auto_create_dashboard(&self, caller: &Caller) -> Result<(Dashboard, usize)> {
         let found = self.discover(caller)?.events;
         if found.is_empty() {
@@ -56,6 +70,8 @@ impl App {
 
 /// The widgets of one event, from row `next_row` of the grid on: how many, its numbers, how it went
 /// over time, and what it parts into.
+///
+/// `at` is the number of the event from 0: ids are `event1_1`, `event1_2` and so on. `next_row` is moved behind the last widget.
 fn widgets_of(event: &EventFacts, at: usize, next_row: &mut u32) -> Result<Vec<Widget>> {
     let named = title(&event.name);
     let query = |more: Value| {
@@ -130,12 +146,17 @@ fn widgets_of(event: &EventFacts, at: usize, next_row: &mut u32) -> Result<Vec<W
 }
 
 /// Whether grouping by a property tells something: it has several values, but not one for each event.
+///
+/// 4 values in 1,000 events are a dimension; 999 in 1,000 are none. Two values always are one, since two events may be all there are so far.
 fn is_dimension(text: &TextFacts) -> bool {
     (2..IDENTIFIER_VALUES).contains(&text.distinct_approx)
         && text.distinct_approx * 2 <= text.present.max(4)
 }
 
 /// Metric, word and format that suit a number, by what its name says.
+///
+/// `latency_ms` is a duration and shown by its p95, `cost_usd` is summed as a currency, `tokens` summed, anything else averaged. Only
+/// whole words count: `items` is a quantity, `systems` is not.
 fn measure_of(number: &NumberFacts) -> (&'static str, &'static str, Value) {
     let name = number.name.to_ascii_lowercase();
     let says = |words: &[&str]| {
@@ -153,7 +174,7 @@ fn measure_of(number: &NumberFacts) -> (&'static str, &'static str, Value) {
     ("avg", "Average", json!({"style": "number"}))
 }
 
-/// `api_call` as people write it.
+/// `api_call` as people write it: `Api call`. At most 60 characters; `Events` for a name without any that can be shown.
 fn title(name: &str) -> String {
     let words = name.replace(['_', '-', '.'], " ");
     // Names may hold what a heading may not, and be as long as a paragraph.

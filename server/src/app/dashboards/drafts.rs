@@ -1,4 +1,20 @@
 //! Dashboards: a draft that editors change, and the snapshot that embeds show.
+//!
+//! ```text
+//!                      draft           snapshot     status         embeds show
+//! POST …/dashboards    A, version 1    –            draft          nothing: 409 not_published
+//! POST …/publish       A, version 2    A            published      A
+//! PATCH                B, version 3    A            published      A; "has_unpublished_changes": true
+//! POST …/unpublish     B, version 4    A            unpublished    nothing: 409 not_published
+//! POST …/restore-…     A, version 5    A            unpublished    nothing
+//! POST …/publish       A, version 6    A            published      A
+//! ```
+//!
+//! A change may name the version that it was made from, so that two editors do not overwrite each other:
+//!
+//! ```text
+//! PATCH /v1/dashboards/0190…  If-Match: "3"     409 {"code": "conflict", "error": "the dashboard is at version 4 by now", …}
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +54,8 @@ pub enum Status {
 
 impl Dashboard {
     /// Where it is in its life.
+    ///
+    /// Computed from the snapshot and `is_live`; it is not stored.
     pub fn status(&self) -> Status {
         match (&self.published, self.is_live) {
             (Some(_), true) => Status::Published,
@@ -53,6 +71,8 @@ impl Dashboard {
 }
 
 /// A dashboard to make.
+///
+/// Faults of all parts are answered at once, each with its path: `widgets[2].layout`, `settings.allowed_origins[0]`.
 pub struct NewDashboard {
     /// Display name, 1 to 200 characters after trimming.
     pub name: String,
@@ -72,6 +92,7 @@ pub struct DashboardChange {
     /// Default period, allowed origins and theme, replaced together.
     pub settings: Option<Settings>,
     /// Version that the change was made from; `None` changes any version.
+    /// From the header `If-Match`.
     pub if_match: Option<u64>,
 }
 
@@ -102,6 +123,9 @@ fn not_found() -> ApiError {
     ApiError::not_found("dashboard")
 }
 
+/// Checks a draft as a whole. Whether widgets lie on each other is not checked.
+///
+/// Errors: all faults of widgets and settings, each with its path; for too many widgets this alone.
 fn check(config: &DashboardConfig) -> Result<()> {
     if config.widgets.len() > WIDGETS_MAX {
         let message = format!("a dashboard has at most {WIDGETS_MAX} widgets");
@@ -139,6 +163,14 @@ const ORIGINS_MAX: usize = 50;
 /// Checks an origin: scheme, host, optional port, nothing else, since it goes into a response
 /// header as it is. It must be written as browsers write origins, which are compared with it; the
 /// first label of the host may be `*`, for any label.
+///
+/// ```text
+/// https://app.acme.com          stored
+/// https://*.acme.com            stored: any label in front
+/// https://app.acme.com/         refused: "an origin is a scheme and a host as browsers write them: https://app.acme.com"
+/// https://App.acme.com:443      refused, with the same advice
+/// app.acme.com                  refused: "an origin is a scheme and a host, such as https://app.example.com"
+/// ```
 fn check_origin(origin: &str, field: &str) -> Result<()> {
     let refused = |message: String| Err(ApiError::field(Code::InvalidField, field, message));
     // Any label stands for the one that is open.
@@ -162,6 +194,8 @@ fn check_origin(origin: &str, field: &str) -> Result<()> {
 
 impl App {
     /// All dashboards, newest first.
+    ///
+    /// Dashboards are the organisation's: both environments see the same, each with its own events.
     pub fn dashboards(&self, caller: &Caller) -> Result<Vec<Dashboard>> {
         let mut all: Vec<Dashboard> = self.org_reader(&caller.org).list()?;
         all.reverse();
@@ -174,6 +208,8 @@ impl App {
     }
 
     /// Makes a dashboard.
+    ///
+    /// Errors: 400 with all faults; 409 beyond 1,000 dashboards of the organisation.
     pub fn create_dashboard(&self, caller: &Caller, new: NewDashboard) -> Result<Dashboard> {
         let draft = DashboardConfig {
             name: text::name("name", &new.name)?,
@@ -206,6 +242,8 @@ impl App {
     }
 
     /// Changes the draft. 409 when `if_match` is not the version any more.
+    ///
+    /// Errors: 404; 400 with all faults, also where the version is an old one.
     pub fn update_dashboard(
         &self,
         caller: &Caller,
@@ -223,6 +261,10 @@ impl App {
     }
 
     /// Deletes a dashboard; its embeds end.
+    ///
+    /// Alert rules and reports about it stay: an alert is disabled at its next evaluation, with a reason.
+    ///
+    /// Errors: 404 when there is none of this id.
     pub fn delete_dashboard(&self, caller: &Caller, id: &str) -> Result<()> {
         self.org_txn(&caller.org, |txn| {
             let dashboard: Dashboard = txn.find(id)?.ok_or_else(not_found)?;
@@ -233,6 +275,10 @@ impl App {
     }
 
     /// Makes the draft what embeds show. 402 when the plan has no place for another.
+    ///
+    /// One that is live already needs no room in the plan: publishing it again replaces its snapshot.
+    ///
+    /// Errors: 404; 402 `published_dashboards_limit`.
     pub fn publish_dashboard(&self, caller: &Caller, id: &str) -> Result<()> {
         let now = self.now_ms();
         self.org_txn(&caller.org, |txn| {
@@ -259,6 +305,8 @@ impl App {
     }
 
     /// Ends what embeds show; the snapshot is kept.
+    ///
+    /// Errors: 404. A dashboard that is not live gets a new version and nothing else.
     pub fn unpublish_dashboard(&self, caller: &Caller, id: &str) -> Result<()> {
         self.change_dashboard(caller, id, "dashboard.unpublish", None, |dashboard| {
             dashboard.is_live = false;
@@ -268,6 +316,8 @@ impl App {
     }
 
     /// Answers a widget of a dashboard's draft. 404 when there is none of this id.
+    ///
+    /// Errors: those of [`App::preview_widget`]; 400 for the period.
     pub fn draft_widget_data(
         &self,
         caller: &Caller,
@@ -304,6 +354,8 @@ impl App {
     }
 
     /// Adds a widget to the draft.
+    ///
+    /// Errors: 409 naming `id` when another widget has it; 400 beyond 100 widgets.
     pub fn add_widget(&self, caller: &Caller, id: &str, widget: Widget) -> Result<Widget> {
         validate(&widget, "")?;
         let added = widget.clone();
@@ -318,6 +370,8 @@ impl App {
     }
 
     /// Changes a widget of the draft.
+    ///
+    /// Errors: 404 for either; 400 for the widget as it would be, without a prefix; 409 for the version.
     pub fn update_widget(
         &self,
         caller: &Caller,
@@ -337,6 +391,8 @@ impl App {
     }
 
     /// Removes a widget from the draft.
+    ///
+    /// The snapshot has it until the next publishing. Errors: 404 for either.
     pub fn delete_widget(&self, caller: &Caller, id: &str, widget: &str) -> Result<()> {
         self.change_dashboard(caller, id, "dashboard.widget_delete", None, |dashboard| {
             find_widget(dashboard, widget)?;
@@ -346,6 +402,9 @@ impl App {
         .map(drop)
     }
 
+    /// Changes a dashboard in one transaction, and raises its version.
+    ///
+    /// Errors: 404, those of `change`, 409 when `if_match` is another version.
     fn change_dashboard(
         &self,
         caller: &Caller,
@@ -368,6 +427,7 @@ impl App {
         })
     }
 
+    /// Stores a changed dashboard with its next version, and a row in the audit.
     fn put_changed(
         &self,
         txn: &mut OrgTxn<'_>,
@@ -383,6 +443,7 @@ impl App {
     }
 }
 
+/// A widget of the draft. Errors: 404.
 fn find_widget<'a>(dashboard: &'a mut Dashboard, id: &str) -> Result<&'a mut Widget> {
     let found = dashboard.draft.widgets.iter_mut().find(|widget| widget.id == id);
     found.ok_or_else(|| ApiError::not_found("widget"))

@@ -1,4 +1,11 @@
 //! Standalone widgets: a draft that admins change, and the snapshot that was published last.
+//!
+//! ```text
+//! POST /v1/widgets {"kind": "number", "title": "API requests", "query": {"event_name": "api_call", "metric": "count"}, "viz": {}, …}
+//! 201 {"id": "0190…", "version": 1, …}          the server chooses the id
+//! POST /v1/widgets/0190…/publish                204; version 2, and the snapshot is the draft
+//! PATCH /v1/widgets/0190… If-Match: "1"         409 {"code": "conflict", "error": "the widget is at version 2 by now", …}
+//! ```
 
 use serde_json::json;
 
@@ -13,6 +20,8 @@ use crate::{
 const WIDGETS_MAX: usize = 1_000;
 
 /// Fields of a standalone widget to change; absent fields stay.
+///
+/// The kind can change, unlike that of a widget within a dashboard: the query is checked for the new one.
 pub struct StandaloneChange {
     /// Kind of drawing, one of `WIDGET_KINDS`.
     pub kind: Option<String>,
@@ -41,6 +50,8 @@ impl App {
     }
 
     /// Makes a standalone widget. The server chooses its id.
+    ///
+    /// Errors: 400 for a fault of the widget; 409 beyond 1,000 widgets of the organisation.
     pub fn create_standalone_widget(
         &self,
         caller: &Caller,
@@ -73,6 +84,8 @@ impl App {
     }
 
     /// Changes the draft.
+    ///
+    /// Errors: 404; 400 for the widget as it would be; 409 when `if_match` is another version.
     pub fn update_standalone_widget(
         &self,
         caller: &Caller,
@@ -90,6 +103,8 @@ impl App {
     }
 
     /// Publishes a snapshot of the draft.
+    ///
+    /// No plan limits how many are published. Errors: 404.
     pub fn publish_standalone_widget(&self, caller: &Caller, id: &str) -> Result<()> {
         let now = self.now_ms();
         self.change_standalone(caller, id, "widget.publish", None, |widget| {
@@ -110,6 +125,7 @@ impl App {
         })
     }
 
+    /// Changes a widget in one transaction, and raises its version. What is wrong with the change is answered before that it came too late.
     fn change_standalone(
         &self,
         caller: &Caller,

@@ -1,4 +1,33 @@
 //! Widgets: checked when they are saved, answered when they are shown.
+//!
+//! ```text
+//! {"id": "by_model", "kind": "stacked_bar", "title": "Requests by model", "layout": {"x": 0, "y": 9, "w": 7, "h": 6}, "viz": {},
+//!  "query": {"event_name": "api_call", "metric": "count", "group_by": "model", "filters": {"status": ["ok"]}}}
+//!
+//! for acme, a viewer who chose 7d and the country DE, as an Ask:
+//!     tenant acme, event_name api_call, metric count, group_by model, period 7d, granularity day (auto), limit 50,
+//!     texts [status in [ok], country in [DE]]
+//! ```
+//!
+//! What a query may have depends on the kind:
+//!
+//! ```text
+//! kind                          over time                          must have                    must not have
+//! number                        its sparkline                      metric                       group_by
+//! line                          always                             metric
+//! area                          always                             metric                       group_by
+//! stacked_bar                   always                             group_by; count or sum
+//! bar                           with granularity, or no group_by   metric
+//! bar_list                      no                                 metric, group_by
+//! donut                         no                                 group_by; count or sum
+//! table                         no                                 group_by; metric or measures
+//! funnel                        no                                 two steps or more            group_by
+//! text                          no                                                              any query
+//!
+//! 400 {"field": "widgets[3].query.group_by", "code": "missing_field", "error": "group_by is required for donut"}
+//! 400 {"field": "query.metric", "code": "invalid_field", "error": "donut needs a metric whose parts add up: count or sum"}
+//! 400 {"field": "query.event_name", "code": "missing_field", "error": "event_name is required in a query"}
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -19,6 +48,9 @@ use crate::{
     error::{ApiError, Code, Result},
     store::{OneOrMany, Widget},
 };
+
+/// Groups among which that of events without the property is looked for, for further measures of a table.
+const GROUPS_SEARCHED_MAX: usize = 100_000;
 
 /// Kinds of drawing of a widget.
 pub const WIDGET_KINDS: [&str; 10] = [
@@ -45,6 +77,9 @@ const CHART_GROUPS: usize = 50;
 const SERIES_GROUPS: usize = 50;
 
 /// `query` of a widget, as it is stored.
+///
+/// Names are those of `GET /v1/query`, and `filters`, `measures` and `steps` besides. `granularity` may be `auto`. A field that is not here is
+/// refused: a misspelt one would show other data than it says.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WidgetQuery {
@@ -65,6 +100,7 @@ struct WidgetQuery {
     steps: Vec<FunnelStep>,
 }
 
+/// A column of a table: `{"metric": "p95", "numeric_prop": "latency_ms", "label": "p95", "format": {"style": "duration"}}`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WidgetMeasure {
@@ -74,6 +110,7 @@ struct WidgetMeasure {
     format: Option<Json>,
 }
 
+/// A step of a funnel: `{"event_name": "signup", "label": "Signed up"}`; the label is the event's name without one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FunnelStep {
@@ -121,6 +158,11 @@ pub enum WidgetAnswer {
 }
 
 /// Checks a widget. `path` is where it stands in the request, for error fields.
+///
+/// `path` is empty for a request that is a widget, and `widgets[3].` in a dashboard. Drawing options are not checked: names that mean
+/// nothing are stored and ignored.
+///
+/// Errors: the first fault of the widget, with its field.
 pub fn validate(widget: &Widget, path: &str) -> Result<()> {
     let at = |field: &str| format!("{path}{field}");
     let invalid = |field: &str, message: &str| {
@@ -159,6 +201,7 @@ pub fn validate(widget: &Widget, path: &str) -> Result<()> {
     check_query(widget, &at("query"))
 }
 
+/// The query of a widget as a type. Errors: a field that is unknown or of another type, with its path below `path`.
 fn read_query(query: &Map<String, Json>, path: &str) -> Result<WidgetQuery> {
     serde_path_to_error::deserialize(Json::Object(query.clone())).map_err(|error| {
         let (field, code, message) = base_json::explain(&error);
@@ -167,6 +210,7 @@ fn read_query(query: &Map<String, Json>, path: &str) -> Result<WidgetQuery> {
     })
 }
 
+/// Checks a query against the table at the head of this file.
 fn check_query(widget: &Widget, path: &str) -> Result<()> {
     let query = read_query(&widget.query, path)?;
     let at = |field: &str| format!("{path}.{field}");
@@ -252,6 +296,8 @@ fn check_query(widget: &Widget, path: &str) -> Result<()> {
 }
 
 /// A widget that is answered without being saved.
+///
+/// `POST /v1/widgets/preview/data` fills it in while an editor types; `GET …/widgets/{widget_id}/data` from a draft.
 pub struct Preview {
     /// Definition of the widget, checked like one to be saved.
     pub widget: Widget,
@@ -268,6 +314,8 @@ const PREVIEW_PERIOD: &str = "30d";
 
 impl App {
     /// Answers a widget that is not saved.
+    ///
+    /// Errors: faults of the widget under `widget.`, of the period as `overrides.period`; a key that names no tenant.
     pub fn preview_widget(&self, caller: &Caller, preview: &Preview) -> Result<WidgetAnswer> {
         validate(&preview.widget, "widget.")?;
         if preview.tenant.is_none() && caller.is_key() {
@@ -291,6 +339,8 @@ impl App {
     }
 
     /// Answers a widget for a tenant under a viewer's filters.
+    ///
+    /// The period of `view` goes before that of the widget, that before `default_period`. The widget was checked when it was saved.
     pub fn widget_answer(
         &self,
         namespace: inlay_engine::Namespace,
@@ -315,6 +365,7 @@ impl App {
             widget.kind == "number" && widget.viz.get("sparkline") == Some(&Json::Bool(true));
         let spark = if wants_spark {
             let granularity = Some(auto_granularity(&ask));
+            // The sparkline shows the window itself: what came before it is in the number's change.
             let ask = Ask { granularity, compare: None, ..ask.clone() };
             Some(self.answer(namespace, &ask)?.rows)
         } else {
@@ -324,6 +375,8 @@ impl App {
     }
 
     /// The first measure decides which groups are shown; the others are asked for just these.
+    ///
+    /// Of 20 measures over `country` the first is asked with the widget's limit; the others have a filter on the countries that it gave.
     fn table(
         &self,
         namespace: inlay_engine::Namespace,
@@ -342,19 +395,26 @@ impl App {
         let mut rows: Vec<(Group, Vec<Value>)> =
             first.rows.iter().map(|row| (row.group.clone().flatten(), vec![row.value])).collect();
         for measure in query.measures.iter().skip(1) {
-            let mut ask = Ask { limit: GROUPS_MAX, ..ask_measure(measure) };
-            if let Some(group_by) = &ask.group_by
-                && rows.iter().all(|(group, _)| group.is_some())
-            {
-                let any_of = rows
-                    .iter()
-                    .flat_map(|(group, _)| group.as_deref().map(str::to_owned))
-                    .collect();
-                ask.texts.push(TextFilter { name: group_by.clone(), any_of });
+            let ask = Ask { limit: GROUPS_MAX, ..ask_measure(measure) };
+            let mut values: BTreeMap<Group, Value> = BTreeMap::new();
+            let mut add = |ask: &Ask| -> Result<()> {
+                let answer = self.answer(namespace, ask)?;
+                values.extend(answer.rows.into_iter().map(|row| (row.group.flatten(), row.value)));
+                Ok(())
+            };
+            // The groups of the first measure alone, however many there are: `plan` of `pro` or `team`.
+            let named: Vec<String> =
+                rows.iter().filter_map(|(group, _)| group.as_deref().map(str::to_owned)).collect();
+            let has_nameless = named.len() < rows.len();
+            if let Some(group_by) = ask.group_by.clone().filter(|_| !named.is_empty()) {
+                let mut of_named = ask.clone();
+                of_named.texts.push(TextFilter { name: group_by, any_of: named });
+                add(&of_named)?;
             }
-            let answer = self.answer(namespace, &ask)?;
-            let values: BTreeMap<Group, Value> =
-                answer.rows.into_iter().map(|row| (row.group.flatten(), row.value)).collect();
+            // Events without the property cannot be filtered for: their group is looked for among all.
+            if has_nameless {
+                add(&Ask { limit: GROUPS_SEARCHED_MAX, ..ask })?;
+            }
             for (group, row) in &mut rows {
                 row.push(values.get(group).copied().unwrap_or(Value::Null));
             }
@@ -378,6 +438,8 @@ impl App {
     }
 
     /// Distinct users of each step, independently of each other.
+    ///
+    /// `[signup, invite, pay]` are three queries, by default for `count_unique`: a user who paid without an invite counts in the third.
     fn funnel(
         &self,
         namespace: inlay_engine::Namespace,
@@ -412,6 +474,10 @@ impl App {
 }
 
 /// The query for a widget's metric as one number over a window: all groups together.
+///
+/// An alert's query: without buckets, groups and comparison, over the window that the rule says.
+///
+/// Errors: a query that cannot be read, since it was stored by a newer build.
 pub fn watch_ask(widget: &Widget, tenant: Option<&str>, range: (i64, i64)) -> Result<Ask> {
     let query = read_query(&widget.query, "query")?;
     let view = ViewFilters { range: Some(range), ..ViewFilters::default() };
@@ -419,6 +485,7 @@ pub fn watch_ask(widget: &Widget, tenant: Option<&str>, range: (i64, i64)) -> Re
     Ok(Ask { granularity: None, group_by: None, compare: None, explain: false, ..ask })
 }
 
+/// The query of a widget for a tenant and a viewer's choices.
 fn ask_of(
     widget: &Widget,
     query: &WidgetQuery,
@@ -457,6 +524,7 @@ fn ask_of(
     if over_time {
         let named = query.granularity.as_deref().and_then(granularity);
         ask.granularity = Some(named.unwrap_or_else(|| auto_granularity(&ask)));
+        // A chart draws a few series and the others as one: it needs these to draw them.
         ask.limit = if ask.group_by.is_some() { ask.limit.max(SERIES_GROUPS) } else { ask.limit };
     } else if matches!(widget.kind.as_str(), "donut" | "bar_list" | "bar") {
         ask.limit = ask.limit.max(CHART_GROUPS);

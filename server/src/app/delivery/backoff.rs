@@ -14,6 +14,8 @@ const RETRY_AFTER_MAX_S: u64 = 3_600;
 const JITTER: f64 = 0.2;
 
 /// Milliseconds until the next attempt, whose usual wait is `wait_s`. `chance` is any number.
+///
+/// `wait_ms(30, None, u64::MAX / 2)` is 33,000: 30 seconds and half of the fifth. Chance never shortens a wait, not even the receiver's.
 pub fn wait_ms(wait_s: u64, retry_after_s: Option<u64>, chance: u64) -> i64 {
     let wait_s = wait_s.max(retry_after_s.unwrap_or(0).min(RETRY_AFTER_MAX_S));
     let wait_ms = wait_s as f64 * 1_000.0;
@@ -21,6 +23,8 @@ pub fn wait_ms(wait_s: u64, retry_after_s: Option<u64>, chance: u64) -> i64 {
 }
 
 /// The longest wait that [`wait_ms`] gives.
+///
+/// `longest_ms(30)` is 4,320,000: an hour that the receiver asks for, and a fifth. Anything due later was written by a clock that ran ahead.
 pub fn longest_ms(wait_s: u64) -> i64 {
     wait_ms(wait_s, Some(RETRY_AFTER_MAX_S), u64::MAX)
 }

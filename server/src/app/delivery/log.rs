@@ -1,4 +1,12 @@
 //! Results of webhook deliveries: the attempts of the last 24 hours, by rule.
+//!
+//! ```text
+//! GET /v1/webhooks
+//! 200 {"window_hours": 24, "rules": [
+//!       {"source": "report", "source_id": 1, "name": "report 1", "webhook_url": "https://hooks.acme.com/x",
+//!        "success_24h": 1, "failure_24h": 2, "last_status_code": 0, "last_error": "connection refused",
+//!        "attempts": [{"id": "0190…", "attempt": 1, "status_code": 0, "error": "connection refused", "duration_ms": 12, …}, …]}]}
+//! ```
 
 use std::collections::HashMap;
 
@@ -12,7 +20,8 @@ use crate::{
 pub const WINDOW_HOURS: i64 = 24;
 /// Attempts of a rule that are shown one by one.
 const ATTEMPTS_SHOWN: usize = 20;
-/// Attempts are stored when they end, and no attempt takes longer.
+/// Attempts are in the order in which they ended, and `created_at` is when they began: none takes longer than this, so that reading on
+/// for as long finds all of the window.
 const ATTEMPT_MS_MAX: i64 = 600_000;
 
 /// A rule with a webhook, and the results of its attempts.
@@ -36,6 +45,10 @@ pub struct RuleDeliveries {
 impl App {
     /// Rules of the environment with a webhook or attempts, and their results: alerts first, newest
     /// first.
+    ///
+    /// A rule without a webhook is among them while the window has attempts of the one that it had.
+    ///
+    /// Errors: a record that cannot be read.
     pub fn webhook_deliveries(&self, caller: &Caller) -> Result<Vec<RuleDeliveries>> {
         let reader = self.org_reader(&caller.org);
         let since = self.now_ms() - WINDOW_HOURS * 3_600_000;

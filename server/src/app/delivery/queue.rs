@@ -2,6 +2,16 @@
 //!
 //! Notifications of one rule to one recipient go in order: a recovery never overtakes the alarm
 //! that it ends.
+//!
+//! ```text
+//! key                                  to                        attempt
+//! delivery/00000001795169856789:a1     https://hooks.acme.com    1         due
+//! delivery/00000001795169856789:a2     ops@acme.example          1         due, beside it: another channel
+//! delivery/00000001795169870000:b7     https://hooks.acme.com    1         the recovery: waits until a1 has ended
+//! delivery/00000001795169886789:a1     https://hooks.acme.com    2         a1 after a failure; still before b7
+//! ```
+//!
+//! A webhook has the waits of the settings, by default three attempts at 0, 30 and 120 seconds; a mail five, at 0, 30, 120, 600 and 1,800.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -19,7 +29,7 @@ use crate::{
     },
 };
 
-/// Longer than any attempt takes.
+/// Milliseconds of a lease, longer than any attempt takes: an entry whose lease has ended belongs to a process that is gone.
 const LEASE_MS: i64 = 60_000;
 /// Attempts of one organisation at once, at most, for each way: its slow receivers hold up its own only,
 /// and its webhooks not its mails.
@@ -29,27 +39,34 @@ const AT_ONCE_OF_RECEIVER: usize = 1;
 /// Waits before each attempt of a mail: a receiving server that asks to come back later means minutes.
 const MAIL_WAITS_S: [u64; 5] = [0, 30, 120, 600, 1_800];
 
-/// Why a delivery that waited fails.
+/// Error of a delivery that was in the queue when its rule was changed; stored in the event and shown.
 const RULE_CHANGED: &str = "the rule was changed or switched off";
 
 /// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// When it began.
+    /// When the attempt began, in milliseconds since 1970.
     pub began_at: i64,
     /// The response, or why there was none.
     pub result: DeliveryResult,
 }
 
 /// The next step after an attempt.
+///
+/// `after` decides it, without a clock and a store: a test names the cases.
 #[derive(Debug, PartialEq, Eq)]
 enum After {
+    /// The recipient has the message.
     Done,
+    /// The next attempt, so many seconds from now and a bit.
     Again { wait_s: u64 },
+    /// Refused for good, such as `no such mailbox`, or the last attempt failed.
     Abandoned,
 }
 
 /// Decides the next step after attempt number `attempt` with these waits before each.
+///
+/// `after(1, failed, &[0, 30, 120])` waits 30 seconds, `after(3, …)` is the end. Attempts count from 1.
 fn after(attempt: u32, outcome: &Outcome, waits_s: &[u64]) -> After {
     if outcome.result.error.is_none() {
         return After::Done;
@@ -64,6 +81,8 @@ fn after(attempt: u32, outcome: &Outcome, waits_s: &[u64]) -> After {
 pub type UnderWay = HashMap<String, Arc<Delivery>>;
 
 /// Cache of decoded entries by their keys: most do not change from one poll to the next.
+///
+/// A key names the due time and the id, and an entry is rewritten under another key when either changes: what is known by its key is current.
 #[derive(Default)]
 pub struct Queued(HashMap<Vec<u8>, Arc<Delivery>>);
 
@@ -93,6 +112,12 @@ impl Queued {
 /// The deliveries to attempt at `now`: due, the oldest of their rule and recipient, and within the limits of
 /// concurrent attempts of an organisation and of a recipient. Organisations take turns. `pending` is in order
 /// of due times.
+///
+/// ```text
+/// due: 01 02 03 04 05 of org a at five receivers, 10 of org b, room for 3      01, 10, 02
+/// due: 1 and 2 of org a at one receiver                                        1
+/// due: 2 of rule 7, while 1 of rule 7 to the same receiver waits for later     none: a recovery waits for its alarm
+/// ```
 fn choose(
     pending: &[Arc<Delivery>],
     under_way: &UnderWay,
@@ -106,6 +131,7 @@ fn choose(
         let tenant = tenant.filter(|_| one.channel == Channel::Webhook);
         (&one.org, one.alert, tenant, one.channel, &one.to)
     }
+    // The head of a line is its oldest entry, by its id: an entry that waits for its next attempt stands later in the queue than a newer one.
     let mut heads: HashMap<Line<'_>, &str> = HashMap::new();
     for one in pending {
         let head = heads.entry(line(one)).or_insert(&one.id);
@@ -136,6 +162,8 @@ fn choose(
 
 impl App {
     /// Enqueues a notification to the webhook of a rule, if there is `room`; its status for the event.
+    ///
+    /// `None` for a rule without a webhook. Without room the status is `failed` with `too many notifications at once`, and nothing is enqueued.
     pub fn enqueue_webhook(
         &self,
         txn: &mut OrgTxn<'_>,
@@ -155,7 +183,9 @@ impl App {
         Ok(Some(status))
     }
 
-    /// Enqueues what one look at a rule saw to its mail addresses: one mail to each, however many tenants it is about.
+    /// Enqueues the changes of one evaluation to the mail addresses of its rule: one mail to each, however many tenants it is about.
+    ///
+    /// `changes` are ids of events with their notifications; the first event has the status of the mails.
     pub fn enqueue_mails(
         &self,
         txn: &mut OrgTxn<'_>,
@@ -178,6 +208,8 @@ impl App {
     }
 
     /// A delivery of a notification, which is not in the queue yet. `event` is empty for a test.
+    ///
+    /// The first attempt is due after the first wait of its channel, by default at once.
     pub fn delivery(
         &self,
         org: &str,
@@ -204,6 +236,10 @@ impl App {
     }
 
     /// Leases up to `room` due deliveries.
+    ///
+    /// `under_way` are the deliveries that this process works on. A delivery whose rule has another recipient by now fails without an attempt.
+    ///
+    /// Errors: a record that cannot be read; a store that takes no writes.
     pub fn claim_deliveries(
         &self,
         known: &mut Queued,
@@ -243,6 +279,8 @@ impl App {
 
     /// Releases the leases of the process before, and entries that are due later than any backoff allows,
     /// because the clock was set back.
+    ///
+    /// Called at the start, before anything is claimed. At most what was under way is sent twice, with the same `webhook-id`.
     pub fn release_deliveries(&self) -> Result<()> {
         let now = self.now_ms();
         let longest = [Channel::Email, Channel::Webhook]
@@ -254,6 +292,8 @@ impl App {
     }
 
     /// Stores the outcome of an attempt, and enqueues the next one.
+    ///
+    /// Nothing is stored for an organisation that was deleted meanwhile.
     pub fn settle(&self, delivery: &Delivery, outcome: &Outcome) -> Result<()> {
         self.engine.transact(|txn| {
             let is_pending = dequeue(txn, delivery)?;
@@ -287,6 +327,7 @@ impl App {
         })
     }
 
+    /// Seconds to wait before each attempt; their number is that of the attempts.
     fn waits_s(&self, channel: Channel) -> &[u64] {
         match channel {
             Channel::Email => &MAIL_WAITS_S,
@@ -296,6 +337,8 @@ impl App {
 }
 
 /// The record of an attempt to notify a webhook of an alert.
+///
+/// The message is stored with it, so that it can be sent again by hand.
 pub fn alert_attempt(id: String, delivery: &Delivery, outcome: &Outcome) -> WebhookDelivery {
     let Delivery { alert, to, attempt, retry, .. } = delivery;
     let message = Message::Alert {
@@ -308,6 +351,8 @@ pub fn alert_attempt(id: String, delivery: &Delivery, outcome: &Outcome) -> Webh
 }
 
 /// The record of an attempt, without its message.
+///
+/// `status_code` 503 has the receiver's text as `response_excerpt`; 0 has an `error` such as `connection refused`.
 pub fn attempt_row(
     id: String,
     source: &str,
@@ -343,6 +388,8 @@ fn names(rule: &AlertRule, delivery: &Delivery) -> bool {
 }
 
 /// The status of a delivery that waits.
+///
+/// `{"kind": "email", "to": "ops@acme.example", "status": "pending", "error": null}`.
 pub fn pending(channel: Channel, to: &str) -> RecipientStatus {
     RecipientStatus {
         kind: kind_of(channel).to_owned(),
@@ -379,6 +426,8 @@ pub fn set_status(
 }
 
 /// Removes the queued deliveries of a rule, which then count as failed.
+///
+/// Called when a rule is switched off or deleted; the event shows `the rule was changed or switched off`.
 pub fn drop_deliveries(txn: &mut Txn, org: &str, alert: u64) -> Result<()> {
     let is_of_rule = |one: &Delivery| one.alert == alert;
     for one in remove_of(txn, org, is_of_rule)? {

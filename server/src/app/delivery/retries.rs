@@ -7,6 +7,16 @@
 //!
 //! A message that is sent by hand may come after a newer one of its rule: `fired_at` and `resolved_at` say when
 //! it was.
+//!
+//! ```text
+//! POST /v1/webhooks/0190…/retry     202
+//! 404 {"error": "delivery not found", …}                                            another environment's, or its rule is gone
+//! 409 {"error": "the rule does not post to this address any more", …}
+//! 409 {"error": "an earlier message of this rule is still being sent", …}          order holds for messages by hand, too
+//! 409 {"error": "this message is being sent", …}
+//! 409 {"error": "this message was sent 3 times by hand", …}
+//! 409 {"error": "the report is made for other tenants now", …}
+//! ```
 
 use serde_json::json;
 
@@ -25,7 +35,7 @@ use crate::{
 
 /// Retries of one message to one receiver by hand, at most.
 const RETRIES_MAX: u32 = 3;
-/// Attempts that may be stored between that and the transaction.
+/// Newest attempts that are read again within the transaction: more are not stored between the two.
 const RECENT: usize = 100;
 
 impl App {
@@ -36,7 +46,7 @@ impl App {
     pub fn retry_webhook(&self, caller: &Caller, attempt: &str) -> Result<()> {
         let reader = self.org_reader(&caller.org);
         let attempt: WebhookDelivery = reader.find(attempt)?.ok_or_else(not_found)?;
-        // Those before it have lower numbers.
+        // Numbers rise: attempts before the named one have lower ones and need not be read.
         let mut counts = attempt_counts(&attempt);
         reader.visit_last(None, |one: WebhookDelivery| {
             if is_of_message(&one, &attempt) {
@@ -82,6 +92,7 @@ impl App {
         })
     }
 
+    /// Enqueues the message of an attempt for now, or brings its next automatic attempt forward.
     fn retry_alert(
         &self,
         txn: &mut OrgTxn<'_>,
@@ -140,6 +151,9 @@ impl App {
         enqueue(txn.global(), &entry)
     }
 
+    /// Begins the run of an attempt again for the one recipient: the others have their file.
+    ///
+    /// The run is `running` until it ends; of its record only this recipient's status changes.
     fn retry_report(
         &self,
         txn: &mut OrgTxn<'_>,
@@ -173,9 +187,9 @@ impl App {
 /// The attempts of a message so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct AttemptCounts {
-    /// Number of the last one.
+    /// Number of the last attempt; the next one gets the number after it.
     last: u32,
-    /// Those by hand.
+    /// Attempts that were made by hand, 0 to 3.
     retries: u32,
 }
 
@@ -199,7 +213,7 @@ fn attempt_counts(one: &WebhookDelivery) -> AttemptCounts {
     AttemptCounts { last: one.attempt, retries: one.retry }
 }
 
-/// Number of the retry after so many.
+/// Number of the next retry by hand, after `retries` of them. Errors: 409 after the third.
 fn next_retry(retries: u32) -> Result<u32> {
     if retries >= RETRIES_MAX {
         return Err(conflict(&format!("this message was sent {RETRIES_MAX} times by hand")));

@@ -1,4 +1,17 @@
-//! What alerts and reports have in common: numbers, receivers, and the dashboard that they are about.
+//! Fields that alert rules and report rules share: number, recipients, webhook with its secrets, and dashboard.
+//!
+//! ```text
+//! "email_to": ["A@b.example", "a@b.example"]     stored as ["a@b.example"]
+//! "email_to": ["nope", "a@b.example", "no"]      400, details: email_to[0] and email_to[2]
+//!
+//! webhook_signed: true             whsec_n1     in the answer, and never again
+//! rotate_webhook_secret: true      whsec_n2     both sign for 24 hours: webhook-signature: v1,<by n2> v1,<by n1>
+//! the same within the day          whsec_n3     n1 ends at once; n3 and n2 sign
+//! webhook_signed: false            none         unsigned from the next attempt on
+//!
+//! for a viewer    https://hooks.acme.com/in/secret    is    https://hooks.acme.com/…
+//!                 ada@acme.example                    is    a…@acme.example
+//! ```
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use inlay_engine::Rng;
@@ -14,10 +27,12 @@ use crate::{
 /// Mail addresses of a rule, at most.
 const RECEIVERS_MAX: usize = 50;
 
-/// How long a secret that was replaced signs beside its successor.
+/// Milliseconds for which a secret that was replaced signs beside its successor: receivers change theirs within a day.
 const OVERLAP_MS: i64 = 24 * 3_600_000;
 
 /// The next number of a kind of rule within an organisation.
+///
+/// The number of a deleted rule is not used again: links and headers of old messages name it.
 pub fn next_number(txn: &mut OrgTxn<'_>, kind: &str) -> Result<u64> {
     let last = txn.find::<Sequence>(kind)?.map_or(0, |sequence| sequence.last);
     txn.put(&Sequence { id: kind.to_owned(), last: last + 1 })?;
@@ -65,6 +80,8 @@ impl SigningChange {
 }
 
 /// The secrets that a rule's webhooks are signed with at an instant; none where they are not signed.
+///
+/// The current one first: a receiver that checks only one signature checks the new one.
 pub fn signing_secrets<'a>(
     secret: Option<&'a str>,
     previous: Option<&'a PreviousSecret>,
@@ -82,6 +99,8 @@ fn new_webhook_secret(rng: &dyn Rng) -> String {
 }
 
 /// Mail addresses, each once.
+///
+/// Errors: `out_of_range` for more than 50; all addresses that are none, each with its index.
 pub fn receivers(field: &str, addresses: &[String]) -> Result<Vec<String>> {
     if addresses.len() > RECEIVERS_MAX {
         let message = format!("{field} must have at most {RECEIVERS_MAX} entries");
@@ -99,12 +118,15 @@ pub fn receivers(field: &str, addresses: &[String]) -> Result<Vec<String>> {
 
 impl App {
     /// A webhook's address, when it may be sent there.
+    ///
+    /// Errors: 400 for text that is no URL, for another scheme, a user or password in it, and an address that is not public. Names are looked
+    /// up elsewhere, where it may take time.
     pub fn webhook(&self, url: &str) -> Result<String> {
         check_webhook(url, &self.settings.webhooks)?;
         Ok(url.to_owned())
     }
 
-    /// The dashboard that a rule is about: 404 naming the field.
+    /// The dashboard of a rule. Errors: 404, naming the field `dashboard_id`.
     pub fn rule_dashboard(&self, caller: &Caller, id: &str) -> Result<Dashboard> {
         self.dashboard(caller, id).map_err(|error| {
             let field = Some("dashboard_id".to_owned());

@@ -7,6 +7,13 @@
 //! Nobody need log in. The address leaves the rule's list, as if an admin had removed it; who manages the rule sees that in
 //! the audit, and may add it again. A tenant's report that nobody gets any more leaves the rule, and a report that nobody
 //! gets is disabled.
+//!
+//! ```text
+//! rule                                                              ada@acme.com leaves
+//! recipients [ada, bob]                                             recipients [bob]
+//! recipients [ada], no webhook                                      recipients [], enabled false
+//! burst [{acme: [ada]}, {globex: [ada, bob]}], no recipients        burst [{globex: [bob]}]; audit: tenants_removed ["acme"]
+//! ```
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -20,6 +27,7 @@ use crate::{
     store::{AlertRule, Org, OrgTxn, ReportRule, rule_id},
 };
 
+// A token of an invite has another purpose, and stops nothing.
 const PURPOSE: LinkPurpose = LinkPurpose("unsubscribe");
 
 #[derive(Serialize, Deserialize)]
@@ -64,7 +72,7 @@ pub struct MailSubscription {
     pub is_active: bool,
 }
 
-/// What a token is about.
+/// The rule and the address that a token names; whether they exist is not checked yet.
 struct Subject {
     org: String,
     source: MailSource,
@@ -74,6 +82,8 @@ struct Subject {
 
 impl App {
     /// The link that stops the mails of a rule to an address.
+    ///
+    /// `rule` is its kind and number. The link has no end: a mail may be read years later.
     pub fn unsubscribe_url(
         &self,
         org: &str,
@@ -101,7 +111,7 @@ impl App {
     /// Errors: as [`Self::mail_subscription`].
     pub fn unsubscribe(&self, token: &str) -> Result<MailSubscription> {
         let (subject, subscription) = self.subscription_of(self.subject_of(token)?)?;
-        // Whoever asks again writes nothing.
+        // A mail program may send the request several times; only the first one writes.
         if subscription.is_active {
             self.org_txn(&subject.org, |txn| match subject.source {
                 MailSource::Alert => self.leave_alert(txn, &subject),
@@ -129,6 +139,7 @@ impl App {
         Ok((subject, MailSubscription { source, name, to, is_active }))
     }
 
+    /// Removes the address from an alert rule, which stays enabled: its webhook and the console still show what happens.
     fn leave_alert(&self, txn: &mut OrgTxn<'_>, subject: &Subject) -> Result<()> {
         let found = txn.find::<AlertRule>(&rule_id(subject.number))?;
         let mut rule = found.ok_or_else(not_found)?;
@@ -143,6 +154,7 @@ impl App {
         self.audit_leave(txn, subject, &rule.environment, metadata)
     }
 
+    /// Removes the address from a report rule and its tenants, and what nobody gets any more.
     fn leave_report(&self, txn: &mut OrgTxn<'_>, subject: &Subject) -> Result<()> {
         let found = txn.find::<ReportRule>(&rule_id(subject.number))?;
         let mut rule = found.ok_or_else(not_found)?;
@@ -189,6 +201,7 @@ impl App {
         self.audit(txn, &caller, &format!("{source}.unsubscribe"), target, metadata)
     }
 
+    /// The subject of a token. Errors: 404 for anything that we did not sign.
     fn subject_of(&self, token: &str) -> Result<Subject> {
         let (org, claims) =
             self.verify_link::<UnsubscribeClaims>(PURPOSE, token)?.ok_or_else(not_found)?;

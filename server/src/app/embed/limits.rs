@@ -2,6 +2,20 @@
 //!
 //! A browser's requests can only narrow what the token allows. Every rule is enforced here, whatever
 //! the page or the host sends; the page checks too, but only to answer sooner. Pure functions.
+//!
+//! ```text
+//! permissions                                filters                                              outcome
+//! {"locked_filters": {"status": "ok"}}       {}                                                   status in [ok]
+//!                                            {"dimensions": {"status": "ok"}}                     the same
+//!                                            {"dimensions": {"status": ["ok", "error"]}}          403 "status is locked in this session"
+//! {"allowed_dimensions": ["plan"]}           {"dimensions": {"status": "ok"}}                     403 "this session does not allow filtering by status"
+//!                                            {"numericRanges": {"ms": {"min": 0}}}                403, of numbers, too
+//! {"allowed_periods": ["7d"]}                {"period": "30d"}                                    403 "this session does not allow the period 30d"
+//!                                            {"dateRanges": {"timestamp": {"from": …, "to": …}}}  403 "this session allows its periods only"
+//! {"max_date_range_days": 7}                 the same, over 19 days                               403 "this session allows at most 7 days"
+//! {}                                         {"period": "5d"}                                     400, filters.period
+//!                                            {"dateRanges": {"created": {…}}}                     400, filters.dateRanges.created
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,12 +50,14 @@ pub struct Offered {
     pub numbers: Vec<String>,
 }
 
-/// The error of a broken rule.
+/// The error of a rule that a request breaks: 403 `embed_permission`, with the rule as message.
 pub fn broken(message: impl Into<String>) -> ApiError {
     ApiError::new(Code::EmbedPermission, message)
 }
 
 /// Filters that hold whatever the viewer chooses.
+///
+/// `{"country": ["DE", "FR"]}` is the filter `country in [DE, FR]`.
 pub fn locks(permissions: &Permissions) -> Vec<TextFilter> {
     let lock = |(name, accepted): (&String, &OneOrMany)| TextFilter {
         name: name.clone(),
@@ -52,6 +68,8 @@ pub fn locks(permissions: &Permissions) -> Vec<TextFilter> {
 
 /// Periods that the viewer may choose, shortest first: what his session names, else the usual ones
 /// and the one that the dashboard starts with.
+///
+/// `["24h", "7d", "30d", "90d"]` without permissions; `["24h", "7d"]` with `max_date_range_days` 7.
 pub fn offered_periods(permissions: &Permissions, default: &str) -> Vec<String> {
     let usual = PERIODS_OFFERED.iter().copied().chain([default]).map(str::to_owned).collect();
     let mut periods: Vec<String> = permissions.allowed_periods.clone().unwrap_or(usual);
@@ -62,11 +80,14 @@ pub fn offered_periods(permissions: &Permissions, default: &str) -> Vec<String> 
 }
 
 /// Every period that the session allows, shortest first.
+///
+/// It may have `1h`, which is not offered: a widget's own period may be that.
 pub fn allowed_periods(permissions: &Permissions) -> Vec<String> {
     let all = PERIODS.iter().map(|(name, _)| (*name).to_owned());
     all.filter(|period| check_period(permissions, period).is_ok()).collect()
 }
 
+/// Errors: 403 for a period that the session does not list, or that is longer than its days.
 pub fn check_period(permissions: &Permissions, period: &str) -> Result<()> {
     if permissions
         .allowed_periods
@@ -78,6 +99,7 @@ pub fn check_period(permissions: &Permissions, period: &str) -> Result<()> {
     check_length(permissions, period_ms(period).unwrap_or(i64::MAX))
 }
 
+/// Errors: 403 for a window of so many milliseconds that is longer than the session's days.
 fn check_length(permissions: &Permissions, length_ms: i64) -> Result<()> {
     match permissions.max_date_range_days {
         Some(days) if length_ms > i64::from(days) * DAY_MS => {
@@ -95,6 +117,9 @@ pub fn allows_dates(permissions: &Permissions) -> bool {
 
 /// Properties that the viewer is offered to filter by: what his session names, else what the widgets
 /// that he sees are about. What is locked is not offered.
+///
+/// With `allowed_dimensions` `[plan, ms]` and a widget over the number `ms`: dimensions `[plan]`, numbers `[ms]`. A property that no widget
+/// is about is taken for a dimension.
 pub fn offered_properties(permissions: &Permissions, widgets: &[Widget]) -> Offered {
     let asked = |field: &str| {
         let own = widgets.iter().filter_map(|widget| widget.query.get(field)?.as_str());
@@ -122,6 +147,8 @@ pub fn offered_properties(permissions: &Permissions, widgets: &[Widget]) -> Offe
 }
 
 /// Filters as messages and data requests carry them.
+///
+/// `{"period": "7d", "dimensions": {"plan": ["pro", "free"]}, "numericRanges": {"ms": {"min": 1, "max": 2}}, "dateRanges": {}}`
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct WireFilters {
@@ -131,6 +158,7 @@ pub struct WireFilters {
     date_ranges: BTreeMap<String, WireDates>,
 }
 
+/// Bounds of a number, both included; either may be absent.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireRange {
@@ -138,6 +166,7 @@ struct WireRange {
     max: Option<f64>,
 }
 
+/// Bounds of a window, the end excluded: `{"from": "2026-11-14", "to": "2026-11-21"}` are seven days.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireDates {
@@ -147,6 +176,8 @@ struct WireDates {
 
 /// Checks a viewer's filters against his permissions. 400 when they mean nothing, 403 when they
 /// reach beyond.
+///
+/// The result has the viewer's choices alone; the locks are added by `Viewer::filters_for`.
 pub fn check(permissions: &Permissions, wire: &WireFilters) -> Result<ViewFilters> {
     let too_many = |field: &str, what: &str| {
         ApiError::field(Code::OutOfRange, format!("filters.{field}"), format!("at most {what}"))
@@ -160,6 +191,7 @@ pub fn check(permissions: &Permissions, wire: &WireFilters) -> Result<ViewFilter
     let mut filters = ViewFilters::default();
     if let Some(period) = &wire.period {
         parse_period("filters.period", period)?;
+        // Dates replace the period, so that a page may send the one that was chosen before beside them.
         if wire.date_ranges.is_empty() {
             check_period(permissions, period)?;
         }
@@ -192,6 +224,7 @@ pub fn check(permissions: &Permissions, wire: &WireFilters) -> Result<ViewFilter
     Ok(filters)
 }
 
+/// The window of dates. Errors: 400 for another name than `timestamp`, text that is no instant, an empty window; 403.
 fn check_dates(permissions: &Permissions, name: &str, dates: &WireDates) -> Result<(i64, i64)> {
     let field = format!("filters.dateRanges.{name}");
     if name != "timestamp" {
@@ -219,6 +252,8 @@ fn check_dates(permissions: &Permissions, name: &str, dates: &WireDates) -> Resu
 }
 
 /// Whether the viewer may filter by a property, see its values, and break down by it.
+///
+/// Errors: 403. A locked property may be named: [`check`] sees that the choice lies within the lock.
 pub fn check_dimension(permissions: &Permissions, name: &str) -> Result<()> {
     let allowed = permissions.allowed_dimensions.as_ref();
     if allowed.is_some_and(|allowed| !allowed.iter().any(|known| known == name)) {

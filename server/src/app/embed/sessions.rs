@@ -2,6 +2,30 @@
 //!
 //! A token says which dashboard, tenant and permissions. What a request with it may ask is decided
 //! in `limits`; what it is answered, in `views`.
+//!
+//! ```text
+//! POST /v1/embed-sessions {"tenant_id": "acme", "dashboard_id": "0190…", "expires_in": 600,
+//!                          "permissions": {"locked_filters": {"status": "ok"}, "hidden_widgets": ["secret"]}}
+//! 201 {"token": "eyJ…", "embed_url": "https://inlay.acme.com/embed/0190…?token=eyJ…", "expires_at": "2026-11-20T10:27:36.000Z"}
+//!
+//! {"typ": "embed+jwt", "alg": "HS256", "kid": "0190…"}
+//! {"iss": "inlay", "aud": "embed", "sub": "<dashboard>", "jti": "<session>", "iat": 1795169856, "nbf": 1795169856, "exp": 1795170456,
+//!  "org": "0190…", "env": "0190…", "tenant_id": "acme", "perm": {"allow_drill_down": false, "locked_filters": {"status": "ok"}, …}}
+//!
+//! 401 unauthenticated "the embed token is not valid"     another signature, type, algorithm, organisation; more than 8 KiB
+//! 401 token_expired   "the embed session has ended"      from 5 seconds after exp on
+//! 401 token_revoked   "the embed session was revoked"    DELETE /v1/embed-sessions/<session>
+//! 402 advanced_embed_permissions                         hidden_widgets and the like on the plan free
+//! ```
+//!
+//! Keys of an environment, and the tokens that they leave valid:
+//!
+//! ```text
+//!                        current    previous
+//! registered             k1         –           tokens of k1
+//! POST …/rotate-key      k2         k1          tokens of k2 and k1, these until they expire
+//! POST …/rotate-key      k3         k2          tokens of k3 and k2; those of k1 end at once
+//! ```
 
 use inlay_proto::names::EMBED_TOKEN_TYPE;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, errors::ErrorKind};
@@ -25,10 +49,11 @@ use crate::{
 const EXPIRES_IN: std::ops::RangeInclusive<i64> = 60..=86_400;
 /// Seconds that it lives when nothing is said.
 const EXPIRES_IN_DEFAULT: i64 = 3_600;
-/// Clocks of our machines may differ by this much.
+/// Seconds for which a token counts before its `nbf` and after its `exp`: clocks differ, also that of one machine once it was set.
 const SKEW_SECONDS: u64 = 5;
-/// A token is never longer.
+/// Bytes of a token, at most: it stands in a URL and in a header.
 const TOKEN_BYTES_MAX: usize = 8 * 1_024;
+// Claims that tell our embed tokens from other tokens, and from tokens of others.
 const ISSUER: &str = "inlay";
 const AUDIENCE: &str = "embed";
 
@@ -55,6 +80,8 @@ pub struct Minted {
 }
 
 /// Claims of a token; all are required.
+///
+/// `sub` is the dashboard, `jti` the session, `env` the environment; times are seconds since 1970.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Claims {
     iss: String,
@@ -71,6 +98,8 @@ struct Claims {
 }
 
 /// The holder of a valid embed token.
+///
+/// Made by [`App::viewer`] alone: its tenant and permissions were signed.
 #[derive(Debug, Clone)]
 pub struct Viewer {
     /// Id of the embed session.
@@ -89,12 +118,17 @@ pub struct Viewer {
     pub expires_at: i64,
 }
 
+/// The one error of all tokens that are not ours: it does not say what is wrong with them.
 fn invalid_token() -> ApiError {
     ApiError::new(Code::Unauthenticated, "the embed token is not valid")
 }
 
 impl App {
     /// Mints a session. 404 without the dashboard, 402 when the plan lacks the permissions asked for.
+    ///
+    /// `issued_at` is cut to a whole second, as the claim is. The token is not stored.
+    ///
+    /// Errors: 400 for the lifetime, the tenant, a period, `max_date_range_days` of 0, and permissions that do not fit into a token.
     pub fn create_embed_session(&self, caller: &Caller, request: EmbedRequest) -> Result<Minted> {
         self.dashboard(caller, &request.dashboard_id)?;
         let expires_in = request.expires_in.unwrap_or(EXPIRES_IN_DEFAULT);
@@ -158,8 +192,8 @@ impl App {
         Ok(Minted { token, url, expires_at: session.expires_at })
     }
 
-    /// Signs tokens of the caller's environment with a new key from now on; gives its `kid`. Those of the
-    /// key before it count until they expire; those of the one before that end.
+    /// Signs tokens of the caller's environment with a new key from now on; gives its `kid`. Tokens of the key before it count until
+    /// they expire; those of the key before that end. So a second rotation ends what the first left valid, if that must be.
     pub fn rotate_signing_key(&self, caller: &Caller) -> Result<String> {
         let environment = &caller.environment.id;
         self.org_txn(&caller.org, |txn| {
@@ -181,6 +215,7 @@ impl App {
         })
     }
 
+    /// Signs the token of a session with the current key of its environment.
     fn sign(&self, org: &str, session: &EmbedSession) -> Result<String> {
         let keys = self.engine.keys();
         let kid: String = global_find(&keys, "signing_key_of", &session.environment)?
@@ -209,6 +244,8 @@ impl App {
 
     /// The viewer behind a token. 401 when this server did not sign the token, or it has expired or
     /// was revoked.
+    ///
+    /// Everything is read from memory. Errors: those at the head of this file.
     pub fn viewer(&self, token: &str) -> Result<Viewer> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(invalid_token());
@@ -236,6 +273,7 @@ impl App {
                 _ => invalid_token(),
             })?
             .claims;
+        // A key signs for its own organisation and environment, whatever the claims say.
         if claims.org != key.org || claims.env != key.environment {
             return Err(invalid_token());
         }
@@ -265,6 +303,8 @@ impl App {
     }
 
     /// Sessions that are still valid, newest first, with the names of their dashboards.
+    ///
+    /// Sessions of the caller's environment. A dashboard that was deleted has an empty name.
     pub fn embed_sessions(&self, caller: &Caller) -> Result<Vec<(EmbedSession, String)>> {
         let reader = self.org_reader(&caller.org);
         let now = self.now_ms();
@@ -284,6 +324,10 @@ impl App {
     }
 
     /// Ends a session: the next request with its token is refused.
+    ///
+    /// The record stays until a day after its end, so that the answer is `token_revoked` and not that the token is not ours.
+    ///
+    /// Errors: 404 when the environment has no such session, or it was revoked before.
     pub fn revoke_embed_session(&self, caller: &Caller, id: &str) -> Result<()> {
         self.org_txn(&caller.org, |txn| {
             let found: Option<EmbedSession> = txn.find(id)?;
@@ -298,6 +342,8 @@ impl App {
 }
 
 /// Refuses permissions that the plan does not include.
+///
+/// Drilling down and locked filters are part of every plan.
 fn check_plan(org: &Org, permissions: &Permissions) -> Result<()> {
     let plan = plans::plan_of(org);
     let is_advanced = !permissions.hidden_widgets.is_empty()

@@ -3,6 +3,20 @@
 //!
 //! Every answer is asked of the one gate to data with the viewer's tenant and locks; see
 //! `limits` for what may be asked.
+//!
+//! ```text
+//! GET  /v1/embed/dashboard    200 {"id": "0190…", "name": "Usage", "widgets": […], "periods": ["24h", "7d", "30d", "90d"], "allows_dates": true,
+//!                                  "offered": {"dimensions": ["plan"], "numbers": []}, "expires_in_seconds": 599, …}
+//! POST /v1/embed/data {"widgets": ["calls"], "filters": {"dimensions": {"plan": "pro"}}}
+//!                             200 {"widgets": {"calls": {"data": [{"value": 5}], "meta": {…}}}, "expires_in_seconds": 599}
+//! POST /v1/embed/values {"dimension": "plan"}
+//!                             200 {"values": [{"value": "pro", "count": 5}, {"value": "free", "count": 3}], "has_more": false}
+//!                  {…, "search": "REE"}    {"values": [{"value": "free", "count": 3}], "has_more": false}
+//! POST /v1/embed/detail {"widget": "plans", "dimension": "plan", "value": "pro"}
+//!                             200 {"total": …, "course": …, "breakdowns": [{"dimension": "status", "answer": …}]}
+//! 403 {"code": "embed_permission", "error": "this session shows no widget \"secret\"", …}      hidden, or not there
+//! 409 {"code": "not_published", "error": "this dashboard is not published", …}
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -82,6 +96,9 @@ impl Viewer {
 
     /// What a widget is asked under filters that [`Viewer::check`] has passed: with the locks, and
     /// in a period that is allowed. 403 when there is none.
+    ///
+    /// The viewer's period goes before the widget's own, and that before the one that the page starts with; the widget's own only where the
+    /// session allows it.
     pub fn filters_for(
         &self,
         view: &EmbedView,
@@ -103,6 +120,8 @@ impl Viewer {
 
 impl App {
     /// The published dashboard as the viewer may see it. 409 when it is not published.
+    ///
+    /// Errors: 404 when the dashboard was deleted.
     pub fn embed_view(&self, viewer: &Viewer) -> Result<EmbedView> {
         let dashboard: Option<Dashboard> =
             self.org_reader(&viewer.org).find(&viewer.dashboard_id)?;
@@ -115,6 +134,7 @@ impl App {
         config.widgets.retain(|widget| !permissions.hidden_widgets.contains(&widget.id));
         let wanted = &config.settings.default_period;
         let periods = offered_periods(permissions, wanted);
+        // Where the dashboard's own period is not allowed, the longest that is.
         let period = periods.iter().find(|period| *period == wanted).or(periods.last());
         let period = period.cloned().unwrap_or_else(|| wanted.clone());
         Ok(EmbedView {
@@ -131,6 +151,8 @@ impl App {
 
     /// The widgets with these ids, if the viewer may see all of them. A hidden widget and one that
     /// does not exist are refused alike.
+    ///
+    /// Errors: 403 for the first of them that the viewer does not see.
     pub fn embed_widgets(&self, view: &EmbedView, ids: &[String]) -> Result<Vec<Widget>> {
         let find = |id: &String| {
             let widget = view.config.widgets.iter().find(|widget| widget.id == *id);
@@ -140,6 +162,8 @@ impl App {
     }
 
     /// Answers one widget for a viewer, under filters that [`Viewer::filters_for`] gave.
+    ///
+    /// It counts as a query of the viewer's environment. Errors: those of the query.
     pub fn embed_answer(
         &self,
         viewer: &Viewer,
@@ -164,6 +188,7 @@ impl App {
     ) -> Result<PropertyValues> {
         check_dimension(&viewer.permissions, dimension)?;
         // Without a list of his own he sees values of what is shown to him, and of nothing else.
+        // A guess at a name would otherwise list values of any property, such as mail addresses.
         let is_offered = view.offered.dimensions.iter().any(|name| name == dimension);
         if viewer.permissions.allowed_dimensions.is_none() && !is_offered {
             return Err(broken(format!("this session lists no values of {dimension}")));
@@ -213,6 +238,10 @@ impl App {
 
     /// One slice of a widget, by the properties that the viewer is offered. 403 without the right to
     /// drill down, or where the property is not one that he may filter by.
+    ///
+    /// `(dimension, value)` is the slice: of a list of plans that for `pro`. Of its breakdowns each has the 8 largest groups.
+    ///
+    /// Errors: 400 naming `dimension` when the widget is not grouped by it.
     pub fn embed_detail(
         &self,
         viewer: &Viewer,
@@ -248,6 +277,8 @@ impl App {
 }
 
 /// Events that the widgets are about, each with the widgets' own filters on it, as many as are asked.
+///
+/// Two widgets about `api_call`, one of which shows errors only, are two parts of one event. At most 16 parts in all.
 fn shown_events(widgets: &[Widget]) -> BTreeMap<&str, Vec<serde_json::Value>> {
     let mut events: BTreeMap<&str, Vec<serde_json::Value>> = BTreeMap::new();
     let mut count = 0;
@@ -265,12 +296,15 @@ fn shown_events(widgets: &[Widget]) -> BTreeMap<&str, Vec<serde_json::Value>> {
 }
 
 /// Events that a widget is about.
+///
+/// Of a funnel those of its steps.
 fn event_names(widget: &Widget) -> impl Iterator<Item = &str> {
     let own = widget.query.get("event_name").into_iter();
     let steps = widget.query.get("steps").and_then(|steps| steps.as_array()).into_iter().flatten();
     own.chain(steps.filter_map(|step| step.get("event_name"))).filter_map(|name| name.as_str())
 }
 
+/// A widget that is no part of a dashboard, to ask a query of ours in the way widgets are asked.
 fn bare_widget(kind: &str, query: serde_json::Value) -> Widget {
     Widget {
         id: String::new(),

@@ -1,4 +1,24 @@
 //! Accounts: registering and logging in, and the caller behind an API key.
+//!
+//! ```text
+//! POST /v1/auth/register {"email": "ada@acme.example", "password": "correct horse battery", "name": "Ada Lovelace", "org_name": "Acme"}
+//! 201 {"user": {"email": "ada@acme.example", …}, "org": {"name": "Acme", "plan": "self_hosted", …}, "role": "owner",
+//!      "environments": [{"name": "production", …}, {"name": "development", …}], "api_key": {"key": "inlay_admin_…", …}}
+//!     Set-Cookie: service_session=…; HttpOnly; SameSite=Lax; Path=/; Max-Age=1209600
+//! 409 {"code": "duplicate_email", "field": "email", "error": "an account with this e-mail address exists", …}      of ADA@acme.example, too
+//! 401 {"code": "unauthenticated", "error": "e-mail address or password is wrong", …}                               POST /v1/auth/login
+//! ```
+//!
+//! Registering stores all of it in one transaction, so that there is never an account without its organisation:
+//!
+//! ```text
+//! g/email/ada@acme.example              "<user>"
+//! g/user/<user>                         {"email": "ada@acme.example", "password_hash": "$2b$12$…", "org": "<org>", …}
+//! g/signing_key/<kid>                   of each environment, and g/signing_key_of/<environment> with "<kid>"
+//! g/session/<digest of the cookie>      and g/session_of/<user>/<digest of the cookie>
+//! g/api_key/<digest of the key>         {"org": "<org>", "id": "<key>"}
+//! o/<org>/…                             org/<org>, member/<user>, api_key/<key>, audit/<row> with the action org.create
+//! ```
 
 use sha2::{Digest, Sha512};
 
@@ -39,11 +59,16 @@ pub struct SessionOpened {
     /// Role of the user in the organisation.
     pub role: Role,
     /// The cookie's value.
+    /// 49 characters; the store has only its SHA-256.
     pub session: String,
 }
 
 impl App {
     /// Makes user, organisation, owner membership, environments, an admin key and a session.
+    ///
+    /// The first environment is `production`, where the key and the session belong. The plan is `default_plan` of the settings.
+    ///
+    /// Errors: 400 with all faults of address, password and names at once; 409 `duplicate_email`, however the address is capitalised.
     pub fn register(
         &self,
         email: &str,
@@ -72,6 +97,7 @@ impl App {
             return Err(duplicate());
         }
         let password_hash = self.hash_password(password)?;
+        // The hash takes some tenths of a second, so that it is made outside of the transaction, for which all other writers wait.
         let now = self.now_ms();
         let (user_id, org_id) = (self.new_id(), self.new_id());
         self.engine.transact(|txn| {
@@ -135,6 +161,8 @@ impl App {
     }
 
     /// Adds a key that signs the embed tokens of an environment from now on; gives its `kid`.
+    ///
+    /// `previous` is the `kid` of the key that it replaces: tokens of that one stay valid.
     pub fn add_signing_key(
         &self,
         txn: &mut inlay_engine::Txn,
@@ -159,6 +187,8 @@ impl App {
     }
 
     /// Opens a session with a password. The session that the browser had, if it had one, ends.
+    ///
+    /// Errors: 401 with the same message and after the same time for an unknown address and a wrong password; nothing says which it was.
     pub fn login(
         &self,
         email: &str,
@@ -168,6 +198,7 @@ impl App {
     ) -> Result<SessionOpened> {
         let refused =
             || ApiError::new(Code::Unauthenticated, "e-mail address or password is wrong");
+        // Text that is no address becomes the empty address, which no account has.
         let email = text::email("email", email).unwrap_or_default();
         let keys = self.engine.keys();
         let user = match global_find::<String>(&keys, "email", &email)? {
@@ -201,11 +232,18 @@ impl App {
     }
 
     /// The environment of an organisation that a request names.
+    ///
+    /// `production` or `development`, from `X-Service-Environment`. Errors: 404 without the organisation, 400 for another name.
     pub fn environment(&self, org: &str, name: &str) -> Result<Environment> {
         self.org(org)?.environment(name).cloned().ok_or_else(|| no_environment(name))
     }
 
     /// The caller behind an API key, from memory alone, and whether its use is to be noted.
+    ///
+    /// A key with another prefix, a mistyped or a cut one is refused by its checksum, before anything is looked up. `true` when its use was
+    /// never noted or a minute ago or more; [`App::note_use`] is called then.
+    ///
+    /// Errors: 401, the same for a revoked key and one that never was.
     pub fn caller_of_key(&self, key: &str) -> Result<(Caller, bool)> {
         let refused = || ApiError::new(Code::Unauthenticated, "the API key is not valid");
         let scopes =
@@ -222,6 +260,8 @@ impl App {
     }
 
     /// Stores the current time as the last use of the caller's key or session.
+    ///
+    /// Errors: those of the store, but for one that takes no writes: a read must not fail because its time cannot be written down.
     pub fn note_use(&self, caller: &Caller) -> Result<()> {
         let now = self.now_ms();
         // It may have ended since; noting its use must not bring it back.
@@ -254,6 +294,9 @@ impl App {
     }
 
     /// SHA-512 first, so that every byte of a long password counts: bcrypt itself stops at 71.
+    ///
+    /// `$2b$12$` with 53 characters of salt and digest. One hash takes 2^cost rounds, which is what makes guessing slow: callers take a
+    /// permit of the pool `password_hashes` first.
     pub fn hash_password(&self, password: &str) -> Result<String> {
         bcrypt::hash(Sha512::digest(password.as_bytes()), self.settings.password_cost)
             .map_err(|error| ApiError::internal(format!("bcrypt: {error}")))

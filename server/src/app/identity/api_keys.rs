@@ -1,4 +1,19 @@
 //! API keys: made, listed by prefix, revoked.
+//!
+//! ```text
+//! POST /v1/api-keys {"label": "Backend", "scope": "ingest", "environment": "production"}
+//! 201 {"id": "0190…", "label": "Backend", "scope": "ingest", "prefix": "inlay_ingest_Vb3kQ", "key": "inlay_ingest_Vb3kQ…", …}
+//! 402 {"code": "api_keys_limit", "error": "the plan free allows 2 API keys", "limit": 2, "used": 2, "upgrade_to": "growth", …}
+//! 403 {"code": "forbidden_scope", "field": "environment", "error": "an API key makes keys of its own environment only", …}
+//! 400 {"code": "unknown_value", "field": "environment", "error": "there is no environment staging", …}
+//! ```
+//!
+//! The key is in this one answer. Two records are stored, the second of which a request is looked up by:
+//!
+//! ```text
+//! o/<org>/api_key/0190…      {"label": "Backend", "scope": "ingest", "prefix": "inlay_ingest_Vb3kQ", "digest": "<64 digits>", …}
+//! g/api_key/<64 digits>      {"org": "<org>", "id": "0190…"}
+//! ```
 
 use crate::{
     app::{
@@ -10,7 +25,7 @@ use crate::{
     store::{ApiKey, Environment, KeyRef, Org, OrgTxn, Scope, global_delete, global_put},
 };
 
-/// Characters of a key that lists show.
+/// Characters of a key that lists show: the scope and five or six random ones, enough to recognise a key and too few to guess it.
 const PREFIX_CHARS: usize = 18;
 
 /// Fields of a new API key.
@@ -35,6 +50,8 @@ pub struct NewKey {
 
 impl App {
     /// All keys, newest first, with the names of their environments.
+    ///
+    /// A session sees the keys of both environments, an admin key those of its own.
     pub fn api_keys(&self, caller: &Caller) -> Result<Vec<(ApiKey, String)>> {
         let org = self.org(&caller.org)?;
         let mut keys: Vec<ApiKey> = self.org_reader(&caller.org).list()?;
@@ -51,6 +68,8 @@ impl App {
     }
 
     /// Makes a key. 402 when the plan has no place for another.
+    ///
+    /// Errors: 400 for the label or an environment that does not exist; 403 when a key asks for another environment than its own.
     pub fn create_api_key(&self, caller: &Caller, request: &KeyRequest) -> Result<NewKey> {
         let label = text::name("label", &request.label)?;
         let org = self.org(&caller.org)?;
@@ -75,6 +94,7 @@ impl App {
         let (key, secret) = self.org_txn(&caller.org, |txn| {
             let org: Org =
                 txn.find(&caller.org)?.ok_or_else(|| ApiError::not_found("organisation"))?;
+            // Counted in the transaction that adds the key: two requests at once do not both take the last one of the plan.
             let used = txn.list::<ApiKey>()?.len() as u64;
             plans::check(&org, Code::ApiKeysLimit, "API keys", |plan| plan.api_keys, used, 1)?;
             let (key, secret) =
@@ -87,6 +107,10 @@ impl App {
     }
 
     /// Revokes a key: the next request with it is refused.
+    ///
+    /// A request under way with it is refused as well, when it comes to its change ([`Caller::check_again`]). A key may revoke itself.
+    ///
+    /// Errors: 404 for an id that is none of a key which the caller sees.
     pub fn revoke_api_key(&self, caller: &Caller, id: &str) -> Result<()> {
         self.org_txn(&caller.org, |txn| {
             let found: Option<ApiKey> = txn.find(id)?;
@@ -101,6 +125,8 @@ impl App {
     }
 
     /// Stores a new key within a transaction; gives record and secret.
+    ///
+    /// Registering makes the first key of an organisation by it, `Default admin key`, without asking a plan.
     pub fn put_api_key(
         &self,
         txn: &mut OrgTxn<'_>,

@@ -5,6 +5,17 @@
 //! ```
 //!
 //! The type of a token says what it is for: no other is taken for it. How old one may be is the matter of its user.
+//!
+//! The key of an organisation is stored under `g/invite_key/<organisation>` and is never replaced. Refused, all with the same `None`:
+//!
+//! ```text
+//! typ "unsubscribe+jwt" where "invite+jwt" is expected      a link of a mail does not accept an invite
+//! alg "none", "RS256"                                       the header does not choose how it is checked
+//! a signature by the key of another organisation            kid names the key
+//! more than 2,048 bytes, a kid of more than 64              nothing is decoded
+//! ```
+//!
+//! The claim `exp` is not checked: an invite ends by its record, which can be withdrawn, and a link in a mail never ends.
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Serialize, de::DeserializeOwned};
@@ -22,6 +33,8 @@ const KEY_KIND: &str = "invite_key";
 const TOKEN_BYTES_MAX: usize = 2_048;
 
 /// The purpose of a token: its `aud`, and its `typ` before `+jwt`.
+///
+/// `LinkPurpose("invite")` makes and accepts tokens with `aud` `invite` and `typ` `invite+jwt`.
 #[derive(Clone, Copy)]
 pub struct LinkPurpose(pub &'static str);
 
@@ -33,6 +46,8 @@ impl LinkPurpose {
 
 impl App {
     /// The key that signs links of an organisation, made when it is first needed.
+    ///
+    /// 32 random bytes as 64 hexadecimal digits, like other keys of ours.
     pub fn link_key(&self, txn: &mut OrgTxn<'_>, org: &str) -> Result<InviteKey> {
         if let Some(key) = global_find(txn.global(), KEY_KIND, org)? {
             return Ok(key);
@@ -44,7 +59,9 @@ impl App {
         Ok(key)
     }
 
-    /// The same outside of a transaction.
+    /// The key that signs links of an organisation, outside of a transaction: a look-up, and a transaction only for the first link.
+    ///
+    /// Errors: 404 when the organisation does not exist.
     pub fn known_link_key(&self, org: &str) -> Result<InviteKey> {
         match global_find(&self.engine.keys(), KEY_KIND, org)? {
             Some(key) => Ok(key),
@@ -55,6 +72,9 @@ impl App {
     /// Organisation and claims of a token for this purpose; `None` when it is not one that the organisation signed.
     ///
     /// Errors: a key that cannot be read.
+    ///
+    /// `C` is what the token claims, for example `{"aud": "invite", "sub": "0190…", "org": "0190…", …}`. The caller compares the organisation
+    /// in its claims, if it has one, with the one returned here, whose key has signed.
     pub fn verify_link<C: DeserializeOwned>(
         &self,
         purpose: LinkPurpose,
@@ -75,7 +95,7 @@ impl App {
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_required_spec_claims(&["aud", "sub"]);
         validation.set_audience(&[purpose.0]);
-        // By our own clock, if at all.
+        // The library would compare `exp` with the clock of the machine; tests move ours.
         validation.validate_exp = false;
         let secret = DecodingKey::from_secret(key.secret.as_bytes());
         let claims = jsonwebtoken::decode(token, &secret, &validation).ok();

@@ -2,6 +2,28 @@
 //!
 //! An account belongs to one organisation. Accepting an invite makes it, removing the member ends it, so
 //! that the same address can be invited anew, there or elsewhere.
+//!
+//! ```text
+//! POST /v1/members/invite {"email": "Grace@Acme.example", "role": "editor"}
+//! 201 {"id": "0190…", "email": "grace@acme.example", "role": "editor", "invited_by": "ada@acme.example", "expires_at": …,
+//!      "token": "eyJ…", "invite_url": "https://inlay.acme.com/console/invite?token=eyJ…"}
+//! 409 {"code": "invite_pending", "field": "email", "error": "an invite of this address is pending", …}
+//! POST /v1/auth/accept-invite {"token": "eyJ…", "name": "Grace Hopper", "password": "correct horse battery"}
+//! 200 {"user": {…}, "org": {…}, "role": "editor"}, with a cookie
+//! 401 {"code": "token_revoked", "error": "the invite was used or withdrawn", …}      the same token again
+//! 401 {"code": "token_expired", "error": "the invite has expired", …}                7 days after it was made
+//! ```
+//!
+//! Who may remove whom; the last owner is 409 for everybody:
+//!
+//! ```text
+//!              itself   viewer   editor   admin   owner
+//! viewer       yes      no       no       no      no
+//! editor       yes      no       no       no      no
+//! admin        yes      yes      yes      no      no
+//! admin key             yes      yes      no      no
+//! owner        yes      yes      yes      yes     yes
+//! ```
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -21,12 +43,14 @@ use crate::{
     },
 };
 
-/// An invite is good for this long.
+/// Milliseconds for which an invite can be accepted: 7 days.
 const INVITE_MS: i64 = 7 * 86_400_000;
+// A token of a mail that can be stopped has another purpose, and is no invite.
 const PURPOSE: LinkPurpose = LinkPurpose("invite");
 /// Invites of an organisation at once, at most: the list is answered whole.
 const INVITES_MAX: usize = 1_000;
 
+/// Claims that are not here make a token invalid: it was not signed by this build.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct InviteClaims {
@@ -50,6 +74,8 @@ pub struct NewInvite {
 
 impl App {
     /// All members with their accounts, newest first.
+    ///
+    /// A member whose account is gone is left out.
     pub fn members(&self, caller: &Caller) -> Result<Vec<(Member, User)>> {
         let keys = self.engine.keys();
         let mut found = Vec::new();
@@ -67,6 +93,10 @@ impl App {
     }
 
     /// Invites somebody. 409 when the address is invited already or belongs to a member.
+    ///
+    /// An invite of the same address that has expired is replaced. The token is not stored: a second invite needs the first one withdrawn.
+    ///
+    /// Errors: 400 for the address, and for the role `owner`; 409 `conflict` beyond 1,000 pending invites.
     pub fn invite(&self, caller: &Caller, email: &str, role: Role) -> Result<NewInvite> {
         let mut faults = Faults::default();
         let email = faults.take(text::email("email", email));
@@ -129,6 +159,8 @@ impl App {
     }
 
     /// Withdraws an invite: its link is dead.
+    ///
+    /// Errors: 404 when there is none with this id, also when it was accepted.
     pub fn revoke_invite(&self, caller: &Caller, id: &str) -> Result<()> {
         self.org_txn(&caller.org, |txn| {
             let invite: Invite = txn.find(id)?.ok_or_else(|| ApiError::not_found("invite"))?;
@@ -147,6 +179,7 @@ impl App {
         password: &str,
         client: Client,
     ) -> Result<SessionOpened> {
+        // Looked at before the password is hashed: a token that ended costs a look-up and no hash.
         let (org, id) = self.verify_invite(token)?;
         self.pending_invite(&mut |id| self.org_reader(&org).find(id), &id)?;
         let mut faults = Faults::default();
@@ -184,6 +217,9 @@ impl App {
         })
     }
 
+    /// The invite with this id, read by `find` from a snapshot or within a transaction.
+    ///
+    /// Errors: 401 `token_revoked` when it is gone, `token_expired` when its time is over.
     fn pending_invite(
         &self,
         find: &mut dyn FnMut(&str) -> Result<Option<Invite>>,
@@ -208,6 +244,8 @@ impl App {
     }
 
     /// Changes what a member may do; the next request of his sessions knows. 409 for the last owner.
+    ///
+    /// Errors: 404 when there is no such member; 409 when the last owner would lose that role.
     pub fn update_member(&self, caller: &Caller, id: &str, role: Role) -> Result<(Member, User)> {
         let member = self.org_txn(&caller.org, |txn| {
             let mut member: Member = txn.find(id)?.ok_or_else(not_found)?;
@@ -224,8 +262,10 @@ impl App {
         Ok((member, user))
     }
 
-    /// Removes a member: his sessions end, the keys that he made stay. Viewers and editors may remove
-    /// themselves, admins also viewers and editors, owners everybody but the last owner.
+    /// Removes a member with the account: sessions, the link to a new password and invites by this member end; API keys, dashboards and
+    /// rules stay. Viewers and editors may remove themselves, admins also viewers and editors, owners everybody but the last owner.
+    ///
+    /// Errors: 403 `forbidden_role` where the table above says no, and for the demo's guest; 404; 409 for the last owner.
     pub fn delete_member(&self, caller: &Caller, id: &str) -> Result<()> {
         let is_self = !caller.is_key() && caller.actor.id == id;
         let forbidden = |message: &str| Err(ApiError::new(Code::ForbiddenRole, message));
@@ -250,7 +290,7 @@ impl App {
             end_sessions(txn, id)?;
             let email = user.map(|user| user.email).unwrap_or_default();
             global_delete(txn.global(), "email", &email);
-            // He must not come back by an invite of his own.
+            // A removed admin could otherwise come back by an invite that was made before, for an address of theirs.
             for invite in txn.list::<Invite>()?.iter().filter(|invite| invite.invited_by == email) {
                 txn.delete::<Invite>(&invite.id);
             }
@@ -260,6 +300,7 @@ impl App {
     }
 }
 
+/// `iat` and `exp` are seconds, as in every JWT; the record has milliseconds.
 fn sign(org: &str, invite: &Invite, key: &InviteKey) -> Result<String> {
     let claims = InviteClaims {
         aud: PURPOSE.0.to_owned(),

@@ -1,4 +1,14 @@
 //! How far an organisation is with setting up.
+//!
+//! ```text
+//! GET /v1/onboarding/status
+//! 200 {"sample_only": false, "real_events": 11,
+//!      "steps": {"sent_event": true, "created_dashboard": true, "published_dashboard": true, "created_embed_session": true,
+//!                "invited_member": false}}
+//! ```
+//!
+//! Nothing of it is stored: each step is read from what it leaves behind. A step is undone when that is: without a dashboard,
+//! `created_dashboard` is false again.
 
 use crate::{
     app::request::{callers::Caller, context::App},
@@ -6,20 +16,20 @@ use crate::{
     store::{AuditRow, Dashboard, Invite, Member, UsageDay},
 };
 
-/// Audit rows among which an embed session is looked for.
+/// Newest audit rows among which an embed session is looked for: embed sessions themselves are removed a day after they end.
 const ROWS_LOOKED_AT: usize = 1_000;
 
 /// What was done so far.
 pub struct Onboarding {
-    /// Events beside the sample.
+    /// Events that were stored and are no sample; days of usage count them, in both environments.
     pub real_events: u64,
-    /// Whether a dashboard was made.
+    /// Whether there is a dashboard, published or not.
     pub created_dashboard: bool,
-    /// Whether one is published.
+    /// Whether embeds show one of them now.
     pub published_dashboard: bool,
-    /// Whether an embed session was minted lately.
+    /// Whether one of the last 1,000 changes minted an embed session.
     pub created_embed_session: bool,
-    /// Whether somebody was invited or came.
+    /// Whether there is a second member or an invite.
     pub invited_member: bool,
 }
 

@@ -1,4 +1,11 @@
 //! Organisations: what one is called, and deleting it.
+//!
+//! ```text
+//! PATCH /v1/settings/org {"name": "Acme Analytics"}     200, and the audit has
+//!     {"action": "org.update", "metadata": {"before": {"name": "Acme", "email": "ada@acme.example"}, "name": "Acme Analytics", "email": …}}
+//! DELETE /v1/settings/org                               204, by an owner in the console; next, with the same cookie
+//! GET /v1/auth/me                                       401 {"code": "session_expired", …}
+//! ```
 
 use inlay_engine::Whose;
 
@@ -11,6 +18,10 @@ use crate::{
 
 impl App {
     /// Changes name and contact address of the caller's organisation; absent parts stay.
+    ///
+    /// The contact address is where nobody logs in: accounts have addresses of their own.
+    ///
+    /// Errors: 400 for either part.
     pub fn update_org(
         &self,
         caller: &Caller,
@@ -36,6 +47,10 @@ impl App {
 
     /// Deletes the caller's organisation with everything that belongs to it. When this returns,
     /// nobody can see, enter or use any of it; its events are purged in the background.
+    ///
+    /// Records go in the transaction, events do not: both namespaces are hidden by it, and an erasure job of the engine removes their rows.
+    ///
+    /// Errors: 401 or 403 when the caller has lost the right meanwhile; 404 for the second of two deletions.
     pub fn delete_org(&self, caller: &Caller) -> Result<()> {
         let org = self.org(&caller.org)?;
         self.engine.transact(|txn| {

@@ -4,6 +4,19 @@
 //! it stops being good. The next link replaces it, and any change of the password removes it, so a link works once. When
 //! the password changes, every session of the user ends, also the one that changes it, which gets a new cookie: a stolen
 //! cookie is worth nothing afterwards.
+//!
+//! ```text
+//! POST /v1/auth/forgot-password {"email": "ada@acme.example"}
+//! 202, empty, whether or not there is such an account; the mail follows:
+//!     https://inlay.acme.com/console/reset-password?token=0190….q8Zt…
+//! g/password_reset/0190…   {"org": "0190…", "digest": "<SHA-256 of q8Zt…>", "expires_at": …}     an hour from now
+//! POST /v1/auth/reset-password {"token": "0190….q8Zt…", "password": "a new horse battery"}
+//! 200, with a cookie
+//! 401 {"code": "unauthenticated", "error": "the link is not valid any more; ask for a new one", …}    used, replaced, not ours
+//! 401 {"code": "token_expired", "error": "the link has expired; ask for a new one", …}                an hour later
+//! POST /v1/auth/change-password {"current_password": "wrong", "new_password": "another horse battery"}
+//! 400 {"code": "invalid_field", "field": "current_password", "error": "current_password is wrong", …}
+//! ```
 
 use askama::Template;
 use serde_json::json;
@@ -23,11 +36,11 @@ use crate::{
     },
 };
 
-/// A link to a new password is good for this long.
+/// Milliseconds for which a link to a new password can be used: an hour.
 const RESET_MS: i64 = 3_600_000;
-/// The kind under which links are stored.
+/// Kind of the records of links; the id is that of the user, so that there is one for each.
 pub const KIND: &str = "password_reset";
-/// Bytes of a token, at most.
+/// Bytes of a token, at most; one of ours has 36 of an id, a point and 49 of a secret.
 const TOKEN_BYTES_MAX: usize = 256;
 
 #[derive(Template)]
@@ -53,6 +66,8 @@ struct PasswordMail {
 impl App {
     /// Makes a link to a new password for an account, and the mail with it; nothing for an address without an account.
     /// The link before it ends.
+    ///
+    /// Accounts of the demo get none: nobody reads mail to their domain. `email` is an address in lower case.
     pub fn request_password_reset(&self, email: &str) -> Result<Option<Mail>> {
         let keys = self.engine.keys();
         let Some(id) = global_find::<String>(&keys, "email", email)? else { return Ok(None) };
@@ -75,6 +90,7 @@ impl App {
             }
         })?;
         let base_url = &self.settings.base_url;
+        // The mail is sent by the caller of this function: it may take seconds, and is tried several times.
         let content = PasswordMail {
             heading: "Set a new password",
             email: user.email.clone(),
@@ -127,6 +143,7 @@ impl App {
         };
         let keys = self.engine.keys();
         check(find_reset(&keys, user_id)?)?;
+        // The link is looked at first, so that only its owner learns what a password must be; a refused password leaves the link as it is.
         text::password("password", password)?;
         let password_hash = self.hash_password(password)?;
         let user: User = global_find(&keys, "user", user_id)?.ok_or_else(invalid)?;
@@ -183,6 +200,8 @@ fn find_user(txn: &mut OrgTxn<'_>, id: &str) -> Result<Option<User>> {
 }
 
 /// Stores a password; the link to another one, and all sessions, end.
+///
+/// The change of a forgotten and of a known password end here, so that neither leaves a session or a link behind.
 fn put_password(txn: &mut OrgTxn<'_>, mut user: User, password_hash: &str) -> Result<User> {
     user.password_hash = password_hash.to_owned();
     global_put(txn.global(), "user", &user.id, &user)?;

@@ -2,6 +2,18 @@
 //!
 //! The cookie is random, and only its digest is stored. A session that was removed with its user or organisation, or is too old, is
 //! refused whether or not its record is still there.
+//!
+//! ```text
+//! Cookie: service_session=q8Zt…                  49 characters
+//! g/session/<SHA-256 of q8Zt…>                   {"id": "0190…", "user": "0190…", "org": "0190…", "created_at": …, "seen_at": …, …}
+//! g/session_of/<user>/<SHA-256 of q8Zt…>         {"org": "0190…"}
+//!
+//! day 0    10:00:00    login                     seen_at 10:00:00
+//!          10:00:30    a request                 nothing is written
+//!          10:01:05    a request                 seen_at 10:01:05
+//! day 3    10:01:05    no request since          401 {"code": "session_expired", "error": "the session has ended; log in again", …}
+//! day 14   10:00:00    a request every day       401, in spite of it
+//! ```
 
 use std::net::IpAddr;
 
@@ -31,9 +43,12 @@ pub const GUEST_EMAIL: &str = "guest@inlay.invalid";
 const USER_AGENT_CHARS: usize = 300;
 
 /// Where a request comes from.
+///
+/// Shown to the user in the list of their sessions; it decides nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Client {
     /// Address, as far as we believe it.
+    /// `203.0.113.7`; from `X-Forwarded-For` only where the connection is from a trusted proxy.
     pub ip: Option<IpAddr>,
     /// The `User-Agent` header as it came; what is stored of it is bounded.
     pub user_agent: Option<String>,
@@ -50,6 +65,8 @@ pub struct OwnSession {
 
 impl App {
     /// Opens a session within a transaction; gives the cookie's value.
+    ///
+    /// The caller of this function decides who may have one: after a password, an invite or a link to a new password.
     pub fn open_session(
         &self,
         txn: &mut inlay_engine::Txn,
@@ -73,6 +90,8 @@ impl App {
     }
 
     /// Ends a session.
+    ///
+    /// Nothing happens to a session that has ended before. The audit gets its row in either case.
     pub fn logout(&self, caller: &Caller, cookie: &str) -> Result<()> {
         let digest = secret::digest(cookie);
         self.org_txn(&caller.org, |txn| {
@@ -84,6 +103,9 @@ impl App {
 
     /// The caller behind a session cookie, from memory alone, and whether its use is to be noted. `environment` is a name,
     /// production by default.
+    ///
+    /// Errors: 401 `session_expired` when the session, its user, its organisation or the membership is gone, or its time is over; 400 for
+    /// an environment that does not exist.
     pub fn caller_of_session(
         &self,
         cookie: &str,
@@ -119,6 +141,8 @@ impl App {
     }
 
     /// The caller's sessions that have not ended, newest first.
+    ///
+    /// A guest of the demo sees only the session of the cookie: the account is shared by all guests.
     pub fn own_sessions(&self, caller: &Caller, cookie: &str) -> Result<Vec<OwnSession>> {
         let (now, current) = (self.now_ms(), secret::digest(cookie));
         let mut found = global_sessions_of(&self.engine.keys(), &caller.actor.id)?;
@@ -131,6 +155,8 @@ impl App {
     }
 
     /// Ends one of the caller's own sessions. 404 when it is not one of them.
+    ///
+    /// `id` is that of the list, not the cookie: it opens nothing and may be shown. The session that asks may end itself.
     pub fn end_own_session(&self, caller: &Caller, id: &str) -> Result<()> {
         self.org_txn(&caller.org, |txn| {
             let found = global_sessions_of(txn.global(), &caller.actor.id)?;
@@ -179,17 +205,19 @@ pub fn has_ended(session: &Session, now: i64) -> bool {
         || now >= session.seen_at + IDLE_SECONDS * 1_000
 }
 
-/// A user as the one who does something.
+/// A user as the author of changes: `{"type": "user", "id": "0190…", "label": "ada@acme.example"}`.
 pub fn actor_of(user: &User) -> Actor {
     Actor { r#type: "user".to_owned(), id: user.id.clone(), label: user.email.clone() }
 }
 
-/// The error for an environment that there is not.
+/// The error for a name that no environment of the organisation has: 400 `unknown_value` of `X-Service-Environment`, with the message
+/// `there is no environment "staging"`.
 pub fn no_environment(name: &str) -> ApiError {
     let message = format!("there is no environment {name:?}");
     ApiError::field(Code::UnknownValue, "X-Service-Environment", message)
 }
 
+/// At most 300 characters of a `User-Agent`, without control characters: it is stored and shown.
 fn shortened(user_agent: &str) -> String {
     user_agent.chars().filter(|char| !char.is_control()).take(USER_AGENT_CHARS).collect()
 }

@@ -1,4 +1,16 @@
 //! What a report shows: the dashboard with its data, asked of the one gate to data.
+//!
+//! ```text
+//! rule: format csv, period 7d, tenant northwind           Sheet
+//! widget {"id": "requests", "kind": "number", …}          Card { answer: Ok(Answer { rows: [Row { value: Some(1820.0), … }], … }) }
+//! widget {"id": "over_time", "kind": "line", …}           Card { answer: Ok(Answer { rows: [Row { bucket: Some(…), … }, …], grain: Day, … }) }
+//! a widget whose query fails                              Card { answer: Err("the query took too long") }
+//!
+//! subtitle    Last 7 days  ·  northwind  ·  Made 2026-11-20 10:17 UTC
+//! csv         widget_id,widget_title,bucket,group,metric,value
+//! ```
+//!
+//! A widget that cannot be answered leaves its card and a fault of the run: the others are worth sending.
 
 use inlay_engine::Value;
 use jiff::tz::TimeZone;
@@ -24,6 +36,8 @@ const ROWS_MAX: u32 = 24;
 
 impl App {
     /// The sheet of a report about a tenant, or about all of them.
+    ///
+    /// The live snapshot is shown, or the draft of a dashboard that is not published: a report needs no publishing.
     pub fn report_sheet(
         &self,
         rule: &ReportRule,
@@ -49,6 +63,7 @@ impl App {
         }
     }
 
+    /// One widget with its data, or with the reason why it has none.
     fn report_card(
         &self,
         rule: &ReportRule,
@@ -69,6 +84,7 @@ impl App {
             kind: widget.kind.clone(),
             title: widget.title.clone(),
             viz: widget.viz.clone(),
+            // The width is that of the grid; a height beyond 24 rows would leave most of a page empty.
             place: Place {
                 x: widget.layout.x,
                 y: widget.layout.y,
@@ -87,7 +103,7 @@ impl App {
     }
 }
 
-/// Why a widget has no data, as its card says it.
+/// Why a widget has no data, as its card shows it: faults of ours without details, which are in the log.
 fn said(error: &ApiError) -> String {
     match error.code {
         Code::Internal => "The server could not answer it.".to_owned(),
@@ -98,6 +114,8 @@ fn said(error: &ApiError) -> String {
 /// A file of a sheet: its bytes.
 ///
 /// Errors: 500 with what the drawing libraries say.
+///
+/// CSV begins with a byte order mark and its heads, PNG with `\x89PNG`, PDF with `%PDF-1.`.
 pub fn artifact(sheet: &Sheet, format: ReportFormat) -> Result<Vec<u8>> {
     let made = match format {
         ReportFormat::Csv => render::csv(sheet),
@@ -108,6 +126,7 @@ pub fn artifact(sheet: &Sheet, format: ReportFormat) -> Result<Vec<u8>> {
 }
 
 /// Type and ending of a report's file.
+/// `("application/pdf", "pdf")` of [`ReportFormat::Pdf`].
 pub fn kind_of_file(format: ReportFormat) -> (&'static str, &'static str) {
     match format {
         ReportFormat::Csv => ("text/csv", "csv"),
@@ -116,7 +135,7 @@ pub fn kind_of_file(format: ReportFormat) -> (&'static str, &'static str) {
     }
 }
 
-/// What a widget was answered, as it is drawn.
+/// The answer of a widget in the types of `render`, which know neither engine nor store.
 fn drawn(answer: WidgetAnswer) -> Answer {
     match answer {
         WidgetAnswer::Nothing => Answer::default(),
@@ -145,10 +164,13 @@ fn drawn(answer: WidgetAnswer) -> Answer {
 }
 
 /// A number that can be drawn.
+///
+/// `None` for null, and for what a sum of huge numbers may be.
 fn finite(value: Value) -> Option<f64> {
     value.as_f64().filter(|value| value.is_finite())
 }
 
+/// Window, grain and groups of an answer, for axes and for "Other".
 fn facts(ask: &Ask, answer: &QueryAnswer) -> Answer {
     Answer {
         grain: Grain::named(ask.granularity.map(granularity_name)),
@@ -163,6 +185,7 @@ fn facts(ask: &Ask, answer: &QueryAnswer) -> Answer {
     }
 }
 
+/// A measure of a table. Its label is the one that was given, or the name of number or metric as people write it.
 fn measure(measure: &Json) -> Measure {
     let text = |name: &str| measure.get(name).and_then(Json::as_str).map(str::to_owned);
     let metric = text("metric").unwrap_or_default();

@@ -1,4 +1,17 @@
 //! The file of a report, and the mail or webhook that brings it.
+//!
+//! ```text
+//! POST https://hooks.acme.com/in/secret            the bytes of the file, in up to 20 seconds
+//! Content-Type: application/pdf
+//! webhook-id: 0190….acme                           of a burst for the tenant acme; the id of the run without one
+//! x-service-report-id: 3
+//! x-service-report-name: %C3%9Cbersicht 50 %25     "Übersicht 50 %": a header is ASCII
+//! x-service-dashboard-id: 0190…
+//! x-service-tenant-id: acme
+//!
+//! Subject: Weekly usage                            a mail: numbers, a picture, and the file attached
+//! Weekly-usage-2026-11-20.pdf                      Weekly-usage-acme-2026-11-20.pdf of a burst
+//! ```
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,13 +36,15 @@ use crate::{
     store::{Dashboard, Environment, RecipientStatus, ReportRule, Share},
 };
 
-/// Content id of the picture in a mail.
+/// Content id of the picture in a mail, which the HTML shows as `cid:dashboard`.
 const PICTURE_ID: &str = "dashboard";
 
-/// How long a webhook with a report may take.
+/// Time limit of a webhook with a report: a file takes longer to send than a notification. It is tried once.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The file of a report, ready to be sent.
+///
+/// Made once for each tenant of a run, and not stored.
 #[derive(Debug, Clone)]
 pub struct ReportFile {
     /// Title of the dashboard, and the tenant if there is one, for the mail.
@@ -77,6 +92,7 @@ struct ReportMailText<'a> {
     mail: &'a ReportMail,
 }
 
+/// What both parts of a mail say.
 struct ReportMail {
     heading: String,
     about: String,
@@ -91,6 +107,8 @@ impl App {
     ///
     /// Errors: 404 without the report or its dashboard; 400 when a burst needs a tenant, or the report is
     /// not about this one.
+    ///
+    /// It counts as no run and is sent to nobody.
     pub fn preview_report(
         &self,
         caller: &Caller,
@@ -116,6 +134,10 @@ impl App {
     }
 
     /// Makes the file of a rule for a tenant, or for all of them, and what mails show beside it if some are sent.
+    ///
+    /// `(tenant, is_mailed)`: the picture for mails is drawn only where some are sent, as it takes as long as the file.
+    ///
+    /// Errors: a sheet that cannot be drawn.
     pub fn make_report(
         &self,
         rule: &ReportRule,
@@ -144,6 +166,8 @@ impl App {
 
     /// The message to the recipient at index `at` of a run's list, in an attempt that begins at
     /// `at_ms`, if he is to have it still.
+    ///
+    /// Errors: a record that cannot be read; a mail that cannot be made.
     pub fn report_message(
         &self,
         of: &ReportWork,
@@ -175,6 +199,8 @@ impl App {
     }
 
     /// The mail that brings a file to one address.
+    ///
+    /// `at` is the index of the recipient in the run: the `Message-ID` is `<run>.<at>`, the same at every attempt.
     fn report_mail(&self, of: &ReportWork, at: usize, to: &str, file: &ReportFile) -> Result<Mail> {
         let rule = (MailSource::Report, of.rule.number);
         let unsubscribe = self.unsubscribe_url(&of.work.org, rule, to)?;
@@ -201,7 +227,7 @@ impl App {
         })
     }
 
-    /// The webhook that brings a file to a receiver.
+    /// The POST request of a file to a webhook, signed where the rule has a secret.
     fn report_post(
         &self,
         of: &ReportWork,

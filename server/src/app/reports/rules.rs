@@ -1,4 +1,15 @@
 //! Report rules: dashboard, schedule, format and recipients. `runs` runs them.
+//!
+//! ```text
+//! POST /v1/reports {"dashboard_id": "0190…", "name": "Weekly usage", "schedule": {"cron": "30 9 * * 1", "timezone": "Europe/Berlin"},
+//!                   "format": "pdf", "recipients": ["boss@acme.example"], "period": "7d",
+//!                   "burst": [{"tenant_id": "acme", "recipients": ["ada@acme.example"]}, {"tenant_id": "globex", "recipients": []}]}
+//! 201 {"id": 3, "next_run_at": "2026-11-23T08:30:00.000Z",
+//!      "next_runs": ["2026-11-23T08:30:00.000Z", "2026-11-30T08:30:00.000Z", "2026-12-07T08:30:00.000Z"], "last_run": null, …}
+//! 400 {"field": "recipients", "code": "missing_field", "error": "a report needs recipients or a webhook_url", …}
+//! 400 {"field": "burst", "error": "burst names the tenants, and tenant_id is one for all", …}
+//! 400 {"field": "burst[1].tenant_id", "error": "tenant_id must have 1 to 256 bytes, and each tenant comes once", …}
+//! ```
 
 use serde_json::json;
 
@@ -22,7 +33,7 @@ const REPORTS_MAX: usize = 1_000;
 /// Runs of a report that are listed.
 const RUNS_LISTED: usize = 100;
 
-/// Times that a report says it will run at.
+/// Coming times that a report and a preview of a schedule list.
 const NEXT_RUNS: usize = 3;
 /// Tenants of a burst, at most.
 const SHARES_MAX: usize = 200;
@@ -30,6 +41,8 @@ const SHARES_MAX: usize = 200;
 const TENANT_BYTES_MAX: usize = 256;
 
 /// Fields of a report rule to make or change; absent fields of an existing rule stay.
+///
+/// `tenant_id: Some(None)` is null in a request and means all tenants; `None` leaves it as it is. So with `period` and `webhook_url`.
 #[derive(Default)]
 pub struct ReportChange {
     /// Display name, 1 to 200 characters after trimming.
@@ -73,12 +86,15 @@ impl App {
     }
 
     /// One rule with its last run.
+    ///
+    /// Errors: 404 when the environment has no rule of this number.
     pub fn report(&self, caller: &Caller, number: u64) -> Result<Report> {
         let found: Option<ReportRule> = self.org_reader(&caller.org).find(&rule_id(number))?;
         let rule = found.filter(|rule| rule.environment == caller.environment.id);
         self.with_last_run(caller, rule.ok_or_else(not_found)?)
     }
 
+    /// A rule as its readers see it: with its newest run, and without a replaced secret whose day is over.
     fn with_last_run(&self, caller: &Caller, mut rule: ReportRule) -> Result<Report> {
         let now = self.now_ms();
         rule.previous_secret = rule.previous_secret.filter(|previous| previous.signs(now));
@@ -86,13 +102,15 @@ impl App {
         Ok(Report { rule, last_run: newest.into_iter().next(), new_secret: None })
     }
 
-    /// The newest runs of a rule.
+    /// The newest 100 runs of a rule, newest first. Errors: 404.
     pub fn report_runs(&self, caller: &Caller, number: u64) -> Result<Vec<ReportRun>> {
         let Report { rule, .. } = self.report(caller, number)?;
         self.org_reader(&caller.org).list_last_of(&format!("{}:", rule.id), RUNS_LISTED)
     }
 
     /// Makes a rule. 404 without the dashboard.
+    ///
+    /// Errors: 400 with all faults of the fields, then for want of a recipient; 409 beyond 1,000 rules of the organisation.
     pub fn create_report(
         &self,
         caller: &Caller,
@@ -139,6 +157,10 @@ impl App {
     }
 
     /// Changes a rule; when its times change, when it runs next is computed anew.
+    ///
+    /// A run that is under way goes on with the rule as it was when it was claimed, but sends no mail to an address that has left it.
+    ///
+    /// Errors: 404; 400, and the rule is unchanged then.
     pub fn update_report(
         &self,
         caller: &Caller,
@@ -164,6 +186,8 @@ impl App {
     }
 
     /// Deletes a rule and its runs.
+    ///
+    /// A run under way sends nothing more: it looks for its record before each message. Errors: 404.
     pub fn delete_report(&self, caller: &Caller, number: u64) -> Result<()> {
         self.org_txn(&caller.org, |txn| {
             let rule = found(txn, caller, number)?;
@@ -185,6 +209,9 @@ impl App {
         self.audit(txn, caller, action, ("report", &rule.number.to_string()), metadata)
     }
 
+    /// Changes the fields of a rule that a request names, and checks the rule as it is then.
+    ///
+    /// Errors: all faults at once. `rule` may be half changed after an error, and is not stored.
     fn apply_report(&self, change: ReportChange, rule: &mut ReportRule) -> Result<()> {
         let mut faults = Faults::default();
         let name = faults.take_some(change.name.map(|name| text::name("name", &name)));
@@ -233,6 +260,8 @@ impl App {
 /// When a schedule would run after an instant, the next three times in milliseconds since 1970.
 ///
 /// Errors: 400 naming the part of the schedule that is wrong.
+///
+/// For `POST /v1/reports/preview`, which stores nothing.
 pub fn runs_after(schedule: &Schedule, now_ms: i64) -> Result<Vec<i64>> {
     let times = RunTimes::read(schedule, now_ms)?;
     Ok(runs_from(&times, times.after(now_ms)))
@@ -250,6 +279,8 @@ fn runs_from(times: &RunTimes, first: Option<i64>) -> Vec<i64> {
 }
 
 /// Tenants with their receivers, each tenant once.
+///
+/// Errors: `out_of_range` for more than 200; every tenant and address that is wrong, with its index.
 fn shares(burst: Vec<Share>) -> Result<Vec<Share>> {
     if burst.len() > SHARES_MAX {
         let message = format!("burst must have at most {SHARES_MAX} entries");

@@ -3,6 +3,19 @@
 //! A run knows each of its receivers from the start. What became of one is written down as soon
 //! as it is known, so that a crash repeats no more than the attempts that were under way; the file is made
 //! anew then, since it is not kept. Times that passed while the server was down are made up for once.
+//!
+//! ```text
+//! next_run_at 08:00    pending → queue                run 0190…: running, boss pending, webhook pending         start_due_reports
+//! 08:00:01             leased for 15 minutes          started_at                                                claim_runs
+//! 08:00:09             webhook 200                    boss pending, webhook sent                                record_receiver
+//! 08:00:10             mail: "try again later"        boss pending, webhook sent
+//! 08:00:10             attempt 2, due in 30 to 36 s   running                                                   close_run
+//! 08:00:44             mail accepted                  boss sent, webhook sent: succeeded                        close_run
+//!
+//! the server stops at 08:00:05                        the lease is released at the start; the file is made anew
+//! it stops in each of 8 starts                        failed: "the server stopped again and again while it made this report"
+//! the next time comes while a run is under way        skipped: "the run before was still under way"
+//! ```
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,17 +44,17 @@ use crate::{
     },
 };
 
-/// A run that is not heard of for so long is begun again; one takes less, see the job.
+/// Milliseconds of a lease. A run takes at most 10 minutes (`jobs/run_reports.rs`): one whose lease has ended is not worked on.
 const LEASE_MS: i64 = 15 * 60_000;
-/// Starts of a run, at most, with those of attempts.
+/// Starts of a run, at most: three attempts, and five stops of the server in between.
 const STARTS_MAX: u32 = 8;
-/// Waits before each attempt of the mails of a run.
+/// Seconds to wait before each attempt of the mails of a run; their number is that of the attempts. A webhook has one.
 const WAITS_S: [u64; 3] = [0, 30, 120];
 
 /// A run to continue, with all records that it needs.
 #[derive(Debug, Clone)]
 pub struct ReportWork {
-    /// Its entry in the queue.
+    /// The leased entry in the queue, which [`App::close_run`] removes.
     pub work: RunWork,
     /// The rule as it was when this lease of the run began.
     pub rule: ReportRule,
@@ -55,6 +68,10 @@ pub struct ReportWork {
 
 impl App {
     /// Begins the runs that are due; returns how many. A rule that cannot be begun keeps no other from it.
+    ///
+    /// Of a rule whose times passed while the server was down one run is begun, for the earliest of them.
+    ///
+    /// Errors: none that is expected.
     pub fn start_due_reports(&self) -> Result<usize> {
         let now = self.now_ms();
         let keys = self.engine.keys();
@@ -80,6 +97,7 @@ impl App {
         Ok(started)
     }
 
+    /// Begins the run of one rule in a transaction; returns whether it was begun.
     fn start_due_report(&self, org: &str, id: &str, now: i64) -> Result<bool> {
         self.engine.transact(|txn| {
             let mut records = OrgTxn::new(txn, org);
@@ -118,6 +136,8 @@ impl App {
     }
 
     /// Computes anew when reports run that wait longer than their schedule says, as the clock was set back.
+    ///
+    /// The clock was at 2030, a daily report waits for 2030-01-02, and the clock is right again: it runs tomorrow.
     pub fn realign_reports(&self) -> Result<()> {
         let now = self.now_ms();
         for (org, rule) in global_records::<ReportRule>(&self.engine.keys())? {
@@ -139,6 +159,8 @@ impl App {
     }
 
     /// Runs a report now. 409 while it runs.
+    ///
+    /// It does not move the schedule. Errors: 404; 400 for a rule that has no recipient any more.
     pub fn run_report(&self, caller: &Caller, number: u64) -> Result<ReportRun> {
         let rule = self.report(caller, number)?.rule;
         self.org_txn(&caller.org, |txn| {
@@ -160,6 +182,7 @@ impl App {
         })
     }
 
+    /// A run with all its recipients pending: with a burst each tenant has the rule's recipients, its own, and the webhook.
     fn new_run(&self, rule: &ReportRule, trigger: &str, scheduled_for: i64) -> ReportRun {
         let recipient = |kind: &str, to: &String, tenant_id: Option<&String>| RecipientStatus {
             kind: kind.to_owned(),
@@ -203,6 +226,8 @@ impl App {
     }
 
     /// Claims up to `room` runs that are due. `under_way` are ids of runs with their organisations.
+    ///
+    /// One run of an organisation at a time: a large burst delays only reports of its own organisation.
     pub fn claim_runs(
         &self,
         under_way: &HashMap<String, String>,
@@ -247,6 +272,7 @@ impl App {
             return Ok(None);
         };
         run.started_at = run.started_at.or(Some(now));
+        // Without the dashboard the rule is disabled: it could only fail, every day.
         let environment = org.environment_by_id(&rule.environment);
         let dashboard: Option<Dashboard> = records.find(&rule.dashboard_id)?;
         let (Some(environment), Some(dashboard)) = (environment, dashboard) else {
@@ -274,6 +300,8 @@ impl App {
     }
 
     /// Writes down what became of one receiver of a run. A mail that may get through later stays pending.
+    ///
+    /// An attempt at a webhook is listed by `GET /v1/webhooks`, too.
     pub fn record_receiver(&self, of: &ReportWork, at: usize, outcome: &Outcome) -> Result<()> {
         self.engine.transact(|txn| {
             let mut records = OrgTxn::new(txn, &of.work.org);
@@ -306,6 +334,8 @@ impl App {
     }
 
     /// Writes down that some receivers of a run get nothing, and why.
+    ///
+    /// `receivers` are indexes of the run's list: those of a tenant whose file could not be made, for example.
     pub fn fail_receivers(&self, of: &ReportWork, receivers: &[usize], why: &str) -> Result<()> {
         self.engine.transact(|txn| {
             let mut records = OrgTxn::new(txn, &of.work.org);
@@ -333,7 +363,7 @@ impl App {
             dequeue(txn, &of.work)?;
             let mut records = OrgTxn::new(txn, &of.work.org);
             let Some(run) = records.find::<ReportRun>(&of.run.id)? else { return Ok(()) };
-            // What is gone on with makes only the files that are still needed.
+            // A later attempt makes only the files that are still needed, so that its sum is smaller.
             let bytes = run.bytes.max(Some(bytes)).filter(|bytes| *bytes > 0);
             let run = ReportRun { bytes, ..run };
             let is_pending = run.deliveries.iter().any(|recipient| recipient.status == "pending");
@@ -351,6 +381,8 @@ impl App {
 }
 
 /// A run that is over: what is still pending has failed.
+///
+/// `[sent, failed]` is partial with `1 of 2 deliveries failed`; `[sent, sent]` with a widget that lacks its data is partial, too.
 fn ended(mut run: ReportRun, now: i64, faults: &[String]) -> ReportRun {
     for recipient in run.deliveries.iter_mut().filter(|recipient| recipient.status == "pending") {
         "failed".clone_into(&mut recipient.status);

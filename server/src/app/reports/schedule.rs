@@ -2,6 +2,17 @@
 //!
 //! Where clocks go forward, a time that does not exist is run at the next that does; where they go
 //! back, a time that comes twice is run once, the first time.
+//!
+//! ```text
+//! "daily", asked on 2026-11-20 at 08:00:00                  2026-11-21T08:00:00.000Z      after the instant, never at it
+//! "weekly", on a Friday                                     2026-11-23T08:00:00.000Z      Monday
+//! "0 8 * * 1" in Europe/Berlin, in winter                   2026-11-23T07:00:00.000Z
+//! "30 2 * * *" in Europe/Berlin, before 2026-03-29          2026-03-29T01:00:00.000Z      03:00 there: 02:30 does not exist
+//! "30 2 * * *" in Europe/Berlin, before 2026-10-25          2026-10-25T00:30:00.000Z      the first of two 02:30
+//! "0 8 30 2 *"                                              400, schedule.cron: no year has that day
+//! "* * * *", "@daily"                                       400, schedule.cron "schedule.cron must have five fields"
+//! {"cron": "0 8 * * 1", "timezone": "Mars/X"}               400, schedule.timezone "there is no time zone \"Mars/X\""
+//! ```
 
 use croner::{
     Cron,
@@ -21,6 +32,8 @@ const CRON_CHARS_MAX: usize = 200;
 const YEARS: i16 = 40;
 
 /// A schedule that can be asked.
+///
+/// Read anew from the rule whenever it is needed: the search is bounded by years counted from then.
 #[derive(Debug)]
 pub struct RunTimes {
     cron: Cron,
@@ -46,6 +59,7 @@ impl RunTimes {
         let invalid = |message: String| {
             ApiError::field(Code::InvalidField, "schedule.cron", format!("schedule.cron {message}"))
         };
+        // The parser would take six fields with seconds, and names such as `@daily`: neither is in our API.
         if cron.chars().count() > CRON_CHARS_MAX || cron.split_whitespace().count() != 5 {
             return Err(invalid("must have five fields".to_owned()));
         }
@@ -59,6 +73,8 @@ impl RunTimes {
     }
 
     /// The first time after an instant, in milliseconds since 1970.
+    ///
+    /// `None` where the next forty years have none; [`RunTimes::read`] has refused such a schedule.
     pub fn after(&self, ms: i64) -> Option<i64> {
         let start = Timestamp::from_millisecond(ms).ok()?.to_zoned(self.zone.clone());
         let next = self.cron.find_next_occurrence(&start, false).ok()?;
@@ -67,10 +83,15 @@ impl RunTimes {
 }
 
 /// A cron expression with its seconds and the years in which it is looked for.
+///
+/// `0 8 * * 1` in 2026 is `0 0 8 * * 1 2026-2066`: seconds in front, years behind.
 fn bounded(cron: &str, year: i16) -> String {
     format!("0 {cron} {year}-{}", year.saturating_add(YEARS))
 }
 
+/// The cron expression of a word, at 08:00 UTC where a day is chosen.
+///
+/// Errors: `unknown_value` of `schedule`, with the words.
 fn of_word(word: &str) -> Result<&'static str> {
     Ok(match word {
         "hourly" => "0 * * * *",

@@ -2,6 +2,17 @@
 //!
 //! Columns: anonymous, viewer, editor, admin, owner, admin key, ingest key, embed token.
 //! `y` allowed, `3` forbidden, `1` not authenticated for this.
+//!
+//! ```text
+//!                                 ∅VEAOKIT
+//! Query               b"1yyyyy31"     a viewer reads; an ingest key is 403; without credentials, or with an embed token, it is 401
+//! PublishDashboard    b"13yyyy31"     403 for a viewer: {"code": "forbidden_role", …}
+//! UpdateMember        b"1333y331"     the owner, and no key
+//! EmbedData           b"1111111y"     an embed token, and nobody else
+//! Login               b"yyyyyyyy"     whoever has a password
+//! ```
+//!
+//! There is no other way to mount a handler under `/v1`: a route names its operation, and the operation has a row here.
 
 use crate::store::Role;
 
@@ -38,18 +49,22 @@ impl Principal {
     }
 }
 
-/// Whether a principal may call an operation.
+/// Answer of the table for an operation and a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// The operation is allowed.
     Allowed,
     /// This principal never may.
+    /// 403 `forbidden_role` for a session, `forbidden_scope` for a key.
     Forbidden,
     /// These credentials do not count here.
+    /// 401: with other credentials it may be allowed.
     Unauthenticated,
 }
 
 /// Rate limit that the requests of an operation count against.
+///
+/// Limits are those of the settings by the names below; `INLAY_RATE_LIMITS=query=1000,login=100` changes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Quota {
     /// Sending events, a second, per key.
@@ -72,6 +87,7 @@ pub enum Quota {
 
 impl Quota {
     /// Name in the settings.
+    /// `embed`, as in `INLAY_RATE_LIMITS=embed=100`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ingest => "ingest",
@@ -222,6 +238,8 @@ operations! {
 }
 
 /// Looks a principal up in the row of an operation.
+///
+/// `decide(Operation::Query, Principal::IngestKey)` is `Forbidden`. The columns are in the order of the variants of [`Principal`].
 pub fn decide(operation: Operation, principal: Principal) -> Decision {
     match operation.row()[principal as usize] {
         b'y' => Decision::Allowed,

@@ -1,4 +1,12 @@
 //! The audit: one row for each change of state, in the same transaction as the change.
+//!
+//! ```text
+//! {"id": "0190…", "action": "dashboard.publish", "actor": {"type": "user", "id": "0190…", "label": "ada@acme.example"},
+//!  "target": ["dashboard", "0190…"], "metadata": {"name": "API usage", "version": 7}, "environment": "0190…", "ip": "203.0.113.7",
+//!  "created_at": 1795169856789}
+//! ```
+//!
+//! A refused request leaves no row: its transaction is not committed. Deleting an organisation takes its audit with it.
 
 use serde_json::Value;
 
@@ -8,12 +16,14 @@ use crate::{
     store::{AuditRow, OrgTxn},
 };
 
-/// Which rows are wanted.
+/// Conditions on the rows of an answer; those that are `None` hold for every row.
 #[derive(Debug, Default)]
 pub struct AuditFilter {
     /// Only rows from before this instant.
+    /// Milliseconds since 1970; a row of this very millisecond is not among them.
     pub before: Option<i64>,
     /// Only rows of this action.
+    /// `dashboard.publish`, compared as a whole. A name that no operation has finds nothing.
     pub action: Option<String>,
     /// Only rows whose ids are below this one: the last of the page before.
     pub cursor: Option<String>,
@@ -21,6 +31,9 @@ pub struct AuditFilter {
 
 impl App {
     /// Adds a row to the transaction that makes the change.
+    ///
+    /// `target` is type and id: `("dashboard", "0190…")`. `metadata` is an object with what a reader wants to know later, such as the name
+    /// at that time and the values before: the record itself may be gone by then.
     pub fn audit(
         &self,
         txn: &mut OrgTxn<'_>,
@@ -41,7 +54,7 @@ impl App {
         })
     }
 
-    /// The newest `count` rows that are wanted, newest first. No more are read than it takes to find them.
+    /// The newest `count` rows that meet the conditions, newest first. No more are read than it takes to find them.
     pub fn audit_rows(
         &self,
         caller: &Caller,

@@ -2,6 +2,12 @@
 //!
 //! Three records say whose a key is. To decode them takes longer than to answer most queries, so a caller is decoded
 //! once, and again when one of the records has changed.
+//!
+//! ```text
+//! Authorization: Bearer inlay_admin_Vb3kQ…      the first request: digest, three records of JSON, an Identity
+//! Authorization: Bearer inlay_admin_Vb3kQ…      the next: digest, three look-ups that compare addresses in memory
+//! the key is renamed, revoked, or its use noted the three are decoded again
+//! ```
 
 use std::{
     collections::HashMap,
@@ -30,6 +36,8 @@ pub struct Caller {
 }
 
 /// Facts of a caller by its credentials, the same for all requests with them.
+///
+/// An admin key of Acme is `{principal: AdminKey, org: "0190…", environment: production, actor: {"api_key", "0190…", "Backend"}}`.
 #[derive(Debug)]
 pub struct Identity {
     /// Kind of caller.
@@ -96,6 +104,8 @@ impl Deref for Caller {
 
 impl Identity {
     /// Whether the caller may know where alerts and reports go.
+    ///
+    /// Viewers and editors see a webhook without its path and addresses by their first character; ingest keys do not get that far.
     pub fn sees_receivers(&self) -> bool {
         matches!(self.principal, Principal::Admin | Principal::Owner | Principal::AdminKey)
     }
@@ -107,6 +117,8 @@ impl Identity {
 }
 
 /// The caller of an API key, and the records that say so.
+///
+/// Shared by all requests with the key, each of which adds its own address.
 pub struct KeyCaller {
     /// The caller, of no address yet.
     pub caller: Caller,
@@ -142,6 +154,7 @@ impl KeyCallers {
         let caller = Caller::from(identity);
         let found = Arc::new(KeyCaller { caller, last_used_at: key.last_used_at, records });
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // Emptied as a whole: with so many keys in use at once, finding the oldest would cost more than decoding some again.
         if all.len() >= CALLERS_MAX {
             all.clear();
         }
@@ -151,6 +164,9 @@ impl KeyCallers {
 }
 
 /// The server itself as the author of a change, for the audit: the part of it that made the change, and for whom.
+///
+/// `("mail", "ada@acme.example")` of a link that stops mails is `{"type": "system", "id": "mail", "label": "ada@acme.example"}`.
+/// It has no rights of its own.
 pub fn system_caller(org: &str, environment: &Environment, (part, label): (&str, &str)) -> Caller {
     let (r#type, id, label) = ("system".to_owned(), part.to_owned(), label.to_owned());
     Caller::from(Identity {

@@ -1,4 +1,11 @@
 //! Context of every operation: the engine, clock, random numbers, settings and the caller.
+//!
+//! ```text
+//! let mut app = app.clone();          one for each request
+//! app.acting = Some(caller);          org_txn checks the caller again before it changes anything
+//! app.named = Some(named);            and marks in the same transaction that the request was carried out
+//! app.publish_dashboard(&caller, id)
+//! ```
 
 use std::{
     sync::{
@@ -111,6 +118,9 @@ impl Attempt {
     }
 
     /// Whether the processor time is used up; if not, when it may be.
+    ///
+    /// With a limit of 200 µs: looked at after 3,000 µs of wall time, the thread may go on, since nothing is known of its processor time
+    /// before; 80 µs of processor later it has 120 left; after 200 it is over, and at 5,000 µs of wall time in any case.
     fn is_used_up(&self, wall_us: u64, processor_us: u64) -> bool {
         let limit_us = self.limit.as_micros() as u64;
         // It may wait for a disk, and others for it.
@@ -131,6 +141,7 @@ impl Attempt {
     }
 
     /// Whether the work must be begun anew.
+    /// Whoever began the attempt asks this first: the error of the work means nothing then.
     pub fn is_given_up(&self) -> bool {
         self.is_given_up.load(Ordering::Relaxed)
     }
@@ -175,6 +186,8 @@ impl App {
 
     /// Says when a query that begins now must stop: at its deadline, when nobody waits for it, or when the time of an
     /// attempt is over. While it is another query's turn, the answer comes later.
+    ///
+    /// Called between blocks by the threads of a query. `true` ends it with an error of the engine, which becomes `query_timeout`.
     pub fn query_control(&self) -> impl Fn() -> bool + use<'_> {
         let deadline = Instant::now() + Duration::from_millis(self.settings.query_ms_max);
         let is_over = move || self.abandoned.load(Ordering::Relaxed) || Instant::now() >= deadline;
@@ -194,6 +207,7 @@ impl App {
     }
 
     /// A new id: UUIDv7, later ones above earlier ones.
+    /// `0190…`, 36 characters. What is listed by id is in order of time.
     pub fn new_id(&self) -> String {
         let mut random = [0; 8];
         self.rng.fill(&mut random);
@@ -208,11 +222,16 @@ impl App {
     }
 
     /// Records of an organisation as of now.
+    ///
+    /// A snapshot: what is written later is not seen, and several reads through one reader fit together.
     pub fn org_reader(&self, org: &str) -> OrgReader {
         OrgReader::new(self.engine.keys(), org)
     }
 
     /// Runs a transaction over the records of an organisation.
+    ///
+    /// Errors: 404 when the organisation was deleted meanwhile; 401 and 403 of [`Caller::check_again`]; 409 when another attempt at the same
+    /// named request was carried out; those of `run`. Nothing is written after an error.
     pub fn org_txn<T>(
         &self,
         org: &str,
@@ -239,7 +258,9 @@ impl App {
         self.acting.as_ref().map_or(Ok(()), |caller| caller.check_again(txn))
     }
 
-    /// The caller's organisation.
+    /// The record of an organisation.
+    ///
+    /// Errors: 404 when there is none with this id.
     pub fn org(&self, org: &str) -> Result<Org> {
         self.org_reader(org).find(org)?.ok_or_else(|| ApiError::not_found("organisation"))
     }

@@ -9,6 +9,15 @@
 //!
 //! Answers may hold secrets that are shown once, such as a new API key. They are kept encrypted, under a
 //! key made of the client's credential and its idempotency key, of which the store holds only digests.
+//!
+//! ```text
+//! POST /v1/api-keys  Idempotency-Key: one    201 {"key": "inlay_admin_…", …}
+//! the same again                             201 {"key": "inlay_admin_…", …}    Idempotent-Replayed: true; also after a restart
+//! the same with another body or path         409 {"field": "Idempotency-Key", "error": "this key was used for another request", …}
+//! again, and the server was killed before
+//! the answer was stored                      409 {…, "error": "the request was carried out, but its answer is lost"}
+//! 24 h later                                 201, a second API key
+//! ```
 
 use aws_lc_rs::aead::{Aad, NONCE_LEN, Nonce};
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
@@ -22,16 +31,17 @@ use crate::{
     store::{IdempotentRequest, global_find, global_put},
 };
 
-/// Bytes of an answer that is kept, at most; compressed, and as it was.
+/// Bytes of an answer that is stored, at most, after compression: an answer to a change is small, and the keyspace is in memory.
 const KEPT_BYTES_MAX: usize = 128 << 10;
+// What decompression may give: far above the 2 MiB that the middleware stores, and a bound for a record that is damaged.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
-/// What is known of a named request.
+/// Outcome of the look-up of a request that has an idempotency key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Known {
-    /// Nothing: it is new.
+    /// It was not carried out, or longer than 24 hours ago: it is to be carried out.
     Nothing,
-    /// It was answered with this.
+    /// It was carried out, and this is its answer: status, type and body, as the middleware wrote them.
     Answer(Vec<u8>),
 }
 
@@ -53,7 +63,7 @@ impl App {
         open(&answer, request).map(Known::Answer)
     }
 
-    /// Keeps the answer of a request.
+    /// Stores the answer of a request that was carried out; one that is too long for it is not stored, and a retry is 409.
     pub fn keep_answer(&self, request: &NamedRequest, answer: &[u8]) -> Result<()> {
         let mut nonce = [0; NONCE_LEN];
         self.rng.fill(&mut nonce);
@@ -83,6 +93,9 @@ impl App {
     }
 }
 
+/// Base64 of `nonce (12) ‖ ciphertext ‖ tag (16)`.
+///
+/// Errors: internal, for a record that was damaged or changed: the tag does not fit then.
 fn open(answer: &str, request: &NamedRequest) -> Result<Vec<u8>> {
     let unreadable = || ApiError::internal("a kept answer is unreadable");
     let mut bytes = STANDARD_NO_PAD.decode(answer).map_err(|_| unreadable())?;

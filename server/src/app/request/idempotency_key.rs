@@ -1,4 +1,13 @@
 //! A request that its client named, so that it can be sent again without being carried out again.
+//!
+//! ```text
+//! secret         SHA-256("inlay idempotency\0" credential "\0" name)     32 bytes, in memory only
+//! id             SHA-256(secret), hexadecimal                            g/idempotent_request/<id>
+//! fingerprint    SHA-256(secret, digest of environment, path and body)   in the record
+//! answer         AES-256-GCM under the secret                            in the record
+//! ```
+//!
+//! Who reads the store finds neither credential nor name nor answer, and cannot test a guess of the body either.
 
 use aws_lc_rs::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
 use sha2::{Digest, Sha256};
@@ -32,6 +41,8 @@ pub struct NamedRequest {
 
 impl NamedRequest {
     /// Names a request of a caller's credential.
+    ///
+    /// `credential` is the key or the cookie as it was sent, `name` the value of the header; `fingerprint` is a digest already.
     pub fn new(
         org: &str,
         credential: &str,
@@ -50,6 +61,8 @@ impl NamedRequest {
     }
 
     /// An id for an event of the request that has none: the same whenever the request is sent again.
+    ///
+    /// `named:<64 hexadecimal digits>:7` for the eighth event. Errors in a batch do not move the numbers: they count in the body.
     pub fn event_id(&self, body: &[u8], index: usize) -> String {
         let whole = Sha256::new().chain_update(&self.id).chain_update(body);
         format!("named:{}:{index}", secret::hex(&whole.finalize()))

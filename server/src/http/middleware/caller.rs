@@ -1,4 +1,33 @@
-//! Who asks, and whether he may: in front of every operation of the table.
+//! Who calls, and whether they may: in front of every operation of the table.
+//!
+//! ```text
+//! request                                                            caller or answer
+//! Authorization: Bearer inlay_admin_…                                the key's organisation and environment, as AdminKey
+//! Cookie: service_session=…                                          the user, with the role of their membership; environment production
+//! Cookie: …, X-Service-Environment: development                      the same, in the other environment
+//! Authorization: Bearer eyJ0eXAiOiJlbWJlZCtqd3Qi…                    the viewer of an embed session
+//! key and cookie of one organisation                                 the key counts
+//! key and cookie of two organisations                                400 Authorization: the session cookie and the bearer token belong to different …
+//! none                                                               401 valid credentials for this operation are missing
+//! Bearer inlay_admin_nonsense                                        401 the API key is not valid
+//! an ingest key, GET /v1/dashboards                                  403 forbidden_scope: an API key of this scope may not do this
+//! an editor, GET /v1/audit                                           403 forbidden_role: your role may not do this
+//! a cookie, POST, Origin: https://evil.example                       403 forbidden_origin: a change with the console's cookie must come from …
+//! X-Service-Environment: staging                                     400 there is no environment "staging"
+//! ```
+//!
+//! Each request takes one token of a rate limit, of the bucket of its caller:
+//!
+//! ```text
+//! query, sql                     org 01a21f84-f2ae-…           all keys and members of an organisation together
+//! all others, with a cookie      session <digest>
+//! all others, with a key         key 01a21f84-f455-…
+//! embed                          embed 01a21f86-1ac2-…         one embed session
+//! without credentials            address 203.0.113.7           IPv6: network 2001:db8:0:7, a /64
+//! refused above                  the same address, against `management`
+//! ```
+//!
+//! The answer says how full the bucket is: `X-RateLimit-Limit: 50`, `X-RateLimit-Remaining: 49`, `X-RateLimit-Reset: 1`.
 
 use std::net::IpAddr;
 
@@ -24,15 +53,15 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub std::net::SocketAddr);
 
-/// Where a request comes from, as far as it is believed.
+/// Where a request comes from, as far as it is believed. `None` without a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientAddress(pub Option<IpAddr>);
 
-/// The session cookie of a console request.
+/// The session cookie of a console request: the secret itself, of which the store has the digest.
 #[derive(Debug, Clone)]
 pub struct SessionCookie(pub String);
 
-/// What the credentials of a request say.
+/// The identity behind the credentials of a request. A caller comes with the cookie when it is a session.
 enum Credentials {
     None,
     Caller(Caller, Option<SessionCookie>),
@@ -76,7 +105,10 @@ pub fn guard(
     }
 }
 
-/// Runs the handler, once for all requests of the same name.
+/// Runs the handler, once for all requests of the same idempotency key.
+///
+/// Only a POST can have one. Statements of SQL run again with each request, and registering, logging in and accepting an invite have no
+/// caller yet, so that a key means nothing there.
 async fn carry_out(
     http: Http,
     operation: Operation,
@@ -113,6 +145,8 @@ async fn carry_out(
 
 /// Who is counted, when the request may go on. `due` becomes a caller whose use of credentials is to be noted, also where the
 /// request may not go on.
+///
+/// Errors: 401 and 403 by the access table, 400 for an environment that does not exist. The log has each caller that was refused by the table.
 fn admit(
     http: &Http,
     operation: Operation,
@@ -198,6 +232,7 @@ fn admit(
 }
 
 /// Who is counted by his address: of IPv6 by the network that one customer has.
+/// A customer of a provider has at least a /64 and could send each request from another address of it.
 fn at_address(address: Option<IpAddr>) -> String {
     match address {
         None => "nowhere".to_owned(),
@@ -209,7 +244,7 @@ fn at_address(address: Option<IpAddr>) -> String {
     }
 }
 
-/// Where a request comes from: the peer, or what a proxy that we trust says of it.
+/// Where a request comes from: the peer, or the address that a trusted proxy reports in `X-Forwarded-For`.
 fn address(http: &Http, request: &Request) -> Option<IpAddr> {
     let peer = request.extensions().get::<Peer>()?.0.ip();
     let forwarded: Vec<&str> = request
@@ -223,6 +258,17 @@ fn address(http: &Http, request: &Request) -> Option<IpAddr> {
 }
 
 /// The last address of the chain that is not a proxy of ours: what stands before it, anybody can say.
+///
+/// With `--trusted-proxies 10.0.0.0/8`:
+///
+/// ```text
+/// peer            X-Forwarded-For                    client
+/// 203.0.113.7     1.1.1.1                            203.0.113.7    not a proxy of ours: its header is not believed
+/// 10.0.0.1        1.1.1.1                            1.1.1.1
+/// 10.0.0.1        9.9.9.9, 1.1.1.1                   1.1.1.1        9.9.9.9 is a claim of the client
+/// 10.0.0.1        9.9.9.9, 1.1.1.1, 10.0.0.2         1.1.1.1        two proxies
+/// 10.0.0.1        unknown                            10.0.0.1
+/// ```
 fn client_address(peer: IpAddr, forwarded: &[&str], trusted: &[IpNet]) -> IpAddr {
     let mut client = peer;
     for hop in forwarded.iter().rev() {
@@ -236,6 +282,7 @@ fn client_address(peer: IpAddr, forwarded: &[&str], trusted: &[IpNet]) -> IpAddr
     client
 }
 
+/// The error for a principal that never may: by the scope of a key, or by the role of a member.
 fn forbidden(principal: Principal) -> ApiError {
     match principal {
         Principal::AdminKey | Principal::IngestKey => {
@@ -285,6 +332,9 @@ fn find_credentials(
     }
 }
 
+/// A caller of an API key, which begins with `inlay_`, or a viewer of an embed token.
+///
+/// Errors: 401 for an unknown, expired or revoked one.
 fn of_bearer(app: &App, token: &str) -> Result<(Credentials, bool)> {
     if token.starts_with("inlay_") {
         let (caller, is_due) = app.caller_of_key(token)?;
@@ -293,6 +343,9 @@ fn of_bearer(app: &App, token: &str) -> Result<(Credentials, bool)> {
     Ok((Credentials::Viewer(Box::new(app.viewer(token)?)), false))
 }
 
+/// The token of `Authorization: Bearer <token>`; the scheme in any case. `None` without the header.
+///
+/// Errors: 401 for two such headers, another scheme (`Basic`), and an empty token.
 fn bearer(headers: &HeaderMap) -> Result<Option<&str>> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -317,7 +370,7 @@ pub fn cookie_of(headers: &HeaderMap) -> Option<&str> {
     cookie_named(headers, SESSION_COOKIE)
 }
 
-/// The value of a cookie that is not empty.
+/// The value of a cookie, when it is not empty: `abc` of `Cookie: a=1; service_session=abc`. Of two with one name the first counts.
 pub fn cookie_named<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     headers
         .get_all(header::COOKIE)
@@ -330,6 +383,14 @@ pub fn cookie_named<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str>
 }
 
 /// A browser says where a request comes from; a page of another site must not act with our cookie.
+///
+/// ```text
+/// Origin: https://inlay.acme.com, Host: inlay.acme.com       passes
+/// Origin: https://inlay.acme.com, Host: 10.0.0.5:8080        passes where this is the configured base URL
+/// Origin: https://evil.example                               403
+/// no Origin, Sec-Fetch-Site: cross-site                      403
+/// no Origin, no Sec-Fetch-Site                               passes: not a browser, which could be made to send a cookie
+/// ```
 fn check_same_origin(headers: &HeaderMap, host: Option<&str>, base_url: &str) -> Result<()> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     // A proxy may have another name for us than browsers have.

@@ -2,6 +2,24 @@
 //!
 //! Only callers with credentials can name a request. Answers to requests that changed something are kept,
 //! unless they are too long to be worth it.
+//!
+//! ```text
+//! POST /v1/saved-queries {"name": "A", "sql": "SELECT 1"}, Idempotency-Key: order-4711
+//! 201 {"id": "01a21f87-784b-7001-b917-3a0e2b3519a7", …}
+//! the same again
+//! 201 {"id": "01a21f87-784b-7001-b917-3a0e2b3519a7", …}, Idempotent-Replayed: true
+//! POST /v1/saved-queries {"name": "B", "sql": "SELECT 1"}, Idempotency-Key: order-4711
+//! 409 {"error": "this key was used for another request", "code": "conflict", "field": "Idempotency-Key", …}
+//! ```
+//!
+//! Two requests are the same when credential, environment, path with query, media type, encoding and body are. The store has the key, the
+//! fingerprint of these, and the answer under `g/idempotent_request/<id>`, encrypted by a key that only the client can name.
+//!
+//! ```text
+//! refused (4xx, 5xx)          not stored: sent again, it is carried out again
+//! changed nothing             not stored either
+//! killed before the answer    409 the request was carried out, but its answer is lost
+//! ```
 
 use std::sync::Arc;
 
@@ -32,7 +50,7 @@ const ANSWER_BYTES_MAX: usize = 2 << 20;
 /// A body must arrive within this time.
 const BODY_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// An answer as it is kept.
+/// An answer as it is stored, as JSON before encryption. Its headers are not, but for the media type: the request id is of each request.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     status: u16,
@@ -40,7 +58,9 @@ struct Kept {
     body: String,
 }
 
-/// The name that a request carries.
+/// The idempotency key that a request carries; `None` without the header.
+///
+/// Errors: 400, "Idempotency-Key must have 1 to 255 printable characters".
 pub fn name_of(request: &Request) -> Result<Option<String>> {
     let Some(value) = request.headers().get(IDEMPOTENCY_HEADER) else { return Ok(None) };
     let name = value.to_str().unwrap_or_default();
@@ -55,7 +75,9 @@ pub fn name_of(request: &Request) -> Result<Option<String>> {
     Ok(Some(name.to_owned()))
 }
 
-/// Carries a named request out, or repeats what it was answered with.
+/// Carries a named request out, or repeats the answer that it had.
+///
+/// Errors: 409 while the first one runs, for another request with this key, and where the answer is lost; 413 and 503 for its body.
 pub async fn once(
     http: &Http,
     caller: Caller,
@@ -75,6 +97,7 @@ pub async fn once(
             ApiError::new(Code::PayloadTooLarge, "the body is larger than any path accepts")
         })?;
     let path = parts.uri.path_and_query().map_or("", |path| path.as_str());
+    // Zero bytes part the values: without them "ab" and "c" would be "a" and "bc".
     let mut fingerprint = Sha256::new().chain_update(&caller.environment.id).chain_update(path);
     for header in [header::CONTENT_TYPE, header::CONTENT_ENCODING] {
         let value = parts.headers.get(header).map_or(&b""[..], HeaderValue::as_bytes);
@@ -103,7 +126,8 @@ pub async fn once(
     work.await.unwrap_or_else(|error| Err(ApiError::internal(format!("a task ended: {error}"))))
 }
 
-/// Keeps an answer, if it is one to keep.
+/// Stores an answer that is a success of at most 2 MiB; a longer one passes on unstored. `App::keep_answer` stores it only where the request
+/// has made a change.
 async fn keep(http: &Http, named: NamedRequest, response: Response) -> Result<Response> {
     let status = response.status();
     if !status.is_success() {
@@ -135,6 +159,7 @@ async fn write(http: &Http, named: NamedRequest, kept: &Kept) {
     }
 }
 
+/// The stored answer as a response, with `Idempotent-Replayed: true`.
 fn repeat(kept: &[u8]) -> Result<Response> {
     let kept: Kept = serde_json::from_slice(kept)
         .map_err(|error| ApiError::internal(format!("a kept answer is unreadable: {error}")))?;

@@ -1,4 +1,10 @@
 //! In front of every handler: an id and a line in the log, the caller, rate limits, idempotency.
+//!
+//! ```text
+//! observe        every request, also of pages and of paths that do not exist
+//! caller         operations of the table: 401, 403, 429
+//! idempotency    POST with an `Idempotency-Key`, of a caller with credentials: 409, or the first answer again
+//! ```
 
 pub mod idempotency;
 pub mod observe;

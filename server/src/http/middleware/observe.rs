@@ -1,4 +1,16 @@
 //! Around every request: an id, a line in the log, errors in one shape, headers of every response.
+//!
+//! ```text
+//! INFO …observe: request request_id=01a21f84-f1e0-7677-839c-8e1bd7c39263 method="POST" path="/v1/auth/register" status=201 duration_ms=207.955363
+//! INFO …observe: request refused request_id=01a21f84-f2b2-… method="POST" path="/v1/auth/register" status=409 duration_ms=0.152432 code="duplicate_email"
+//! ERROR …observe: request failed request_id=… method="GET" path="/v1/query" status=500 duration_ms=… code="internal" cause="panic: …"
+//! ```
+//!
+//! The client of the second one has the same id in `X-Request-Id` and in the body:
+//!
+//! ```text
+//! 409 {"code": "duplicate_email", "error": "an account with this e-mail address exists", "request_id": "01a21f84-f2b2-…", …}
+//! ```
 
 use std::{
     pin::Pin,
@@ -24,7 +36,7 @@ use crate::{
     },
 };
 
-/// Longest time for a request to be answered.
+/// Longest time until an answer begins; then it is 503, "the request took too long". A stream may take longer once it has begun.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 const REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID_HEADER);
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
@@ -40,6 +52,7 @@ pub fn observe(
 ) -> impl Future<Output = Response> {
     let id = uuid::Uuid::now_v7().to_string();
     let method_name = known_method(request.method());
+    // Read before the request is consumed; nothing for a path that no route has.
     let path = request.extensions().get::<MatchedPath>().cloned();
     let started = Instant::now();
     // The future of this layer is without the request: smaller ones cost less.
@@ -52,6 +65,8 @@ pub fn observe(
 }
 
 /// Logs and counts an answer, and gives it its headers.
+///
+/// A 5xx is an error in the log, all other refusals are information: clients make mistakes all the time.
 fn observed(
     http: &Http,
     mut response: Response,
@@ -73,6 +88,7 @@ fn observed(
         }
         let mut body = error_body(&note);
         body["request_id"] = id.clone().into();
+        // The body is written anew, since the layer within did not know the id; status and headers such as `Retry-After` stay.
         let (parts, _) = response.into_parts();
         let mut rebuilt = Json(body).into_response();
         *rebuilt.status_mut() = parts.status;
@@ -104,6 +120,9 @@ async fn answer_of(answer: Pin<Box<impl Future<Output = Response>>>) -> Response
 
 /// Headers that keep browsers from doing with an answer what it is not for. A page that needs more
 /// has said so itself.
+///
+/// The answer of an API has all five as they are here; `/embed/…` has a policy of its own, files have `Cache-Control` and are for any origin.
+/// Over HTTPS, `Strict-Transport-Security` makes browsers use HTTPS only, for a year.
 fn secure(headers: &mut HeaderMap, is_https: bool) {
     let defaults = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -112,6 +131,7 @@ fn secure(headers: &mut HeaderMap, is_https: bool) {
         (header::CACHE_CONTROL, "no-store"),
         (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
     ];
+    // One allocation for all of them: this runs for each answer.
     headers.reserve(defaults.len() + 1);
     for (name, value) in defaults {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
@@ -122,7 +142,7 @@ fn secure(headers: &mut HeaderMap, is_https: bool) {
     }
 }
 
-/// The method, if it is one that everybody knows: others are without number.
+/// The method, if it is one that everybody knows: others are without number, and would be a row of the metrics each.
 fn known_method(method: &Method) -> &'static str {
     const KNOWN: [Method; 9] = [
         Method::GET,
@@ -141,7 +161,7 @@ fn known_method(method: &Method) -> &'static str {
     at.and_then(|at| NAMES.get(at)).copied().unwrap_or("other")
 }
 
-/// Answers of layers that know nothing of our errors.
+/// Answers of layers that know nothing of our errors, such as the 405 of the router or the 404 of a file, in the one shape.
 fn in_one_shape(response: Response) -> Response {
     if response.extensions().get::<ErrorNote>().is_some() {
         return response;
@@ -172,7 +192,7 @@ fn is_plain(response: &Response) -> bool {
     content_type.is_none_or(|value| value.as_bytes().starts_with(b"text/plain"))
 }
 
-/// A panic in a handler: the request fails, the process goes on.
+/// A panic in a handler: the request fails with 500, the process goes on. The text of the panic is for the log.
 fn after_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();

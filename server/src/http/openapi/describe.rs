@@ -3,6 +3,14 @@
 //! The OpenAPI document is not written beside the handlers: each type that a handler takes or
 //! answers says what it is on the wire, and the document asks the handler's own type. A body that is
 //! not documented cannot be taken, and an answer that is not documented cannot be given.
+//!
+//! For `async fn revoke(State<Http>, Caller, Id) -> Result<NoContent>`:
+//!
+//! ```text
+//! State, Caller   nothing: they come from inside
+//! Id              parameter {"name": "id", "in": "path", "schema": {"type": "string", "format": "uuid"}}; codes invalid_field, not_found
+//! NoContent       204 "Done."
+//! ```
 
 use std::{collections::BTreeMap, future::Future};
 
@@ -19,7 +27,7 @@ use utoipa::{
 
 use crate::error::{Code, Result};
 
-/// What is known of one operation.
+/// The description of one operation. Parts add to it, in the order of the arguments, the answer last.
 #[derive(Default)]
 pub struct Description {
     /// Of path, query and headers.
@@ -67,7 +75,7 @@ impl Description {
         self.success.push((status, response.build()));
     }
 
-    /// Adds a header to the answer that was described last.
+    /// Adds a header to the answer that was described last: `ETag` to the 200 of a dashboard.
     pub fn header(&mut self, name: &str, text: &str) {
         if let Some((_, response)) = self.success.last_mut() {
             let mut header = Header::new(text_schema());
@@ -133,6 +141,9 @@ impl<R: Gives> Gives for Result<R> {
 }
 
 /// A handler: any async function of things that can be taken, to a thing that can be given.
+///
+/// `Signature` is `fn(A, B) -> C` of the handler. It is there because a type may implement `Fn` for several signatures, so that the
+/// implementations below would overlap without it.
 pub trait Described<Signature> {
     /// What it takes and gives.
     fn describe() -> Description;

@@ -2,6 +2,16 @@
 //!
 //! What an operation takes and gives is read from its handler (`describe`), who may call it from the
 //! access table, and what can go wrong from both. Nothing is written twice, so nothing can differ.
+//!
+//! For a status, all codes that an operation can answer stand in one description; every error has the schema `Error`:
+//!
+//! ```text
+//! POST /v1/api-keys
+//! 201   What was made.
+//! 400   `invalid_field`, `invalid_json`, `missing_field`, `out_of_range`, `unknown_field`, `unknown_value`
+//! 402   `api_keys_limit`
+//! 403   `forbidden_origin`, `forbidden_role`, `forbidden_scope`
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,6 +94,9 @@ impl Document {
     }
 
     /// Adds an operation. `codes` are what can go wrong beside what its parts tell.
+    ///
+    /// For `("/v1/api-keys", CreateApiKey, [ApiKeysLimit])` the document has 402 with `api_keys_limit` beside the codes of its body, and 403 with
+    /// `forbidden_origin`, `forbidden_role` and `forbidden_scope`, since the operation is a change that some callers may not make.
     pub fn add(
         &mut self,
         method: HttpMethod,
@@ -92,6 +105,7 @@ impl Document {
         mut description: Description,
         codes: &[Code],
     ) {
+        // The access table decides who may call, with one question for each kind of caller.
         let is_change = !matches!(method, HttpMethod::Get);
         let may = |principal| decide(operation, principal) == Decision::Allowed;
         let is_public = may(Principal::Anonymous);
@@ -120,6 +134,7 @@ impl Document {
         for (status, response) in description.success {
             built = built.response(status.to_string(), response);
         }
+        // Codes of one status share a response: OpenAPI has one for each status.
         let mut by_status: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
         for code in &description.codes {
             by_status.entry(code.status()).or_default().insert(code.name());
@@ -138,6 +153,7 @@ impl Document {
             ("session", takes_session),
             ("embed_token", !is_public && may(Principal::Embed)),
         ];
+        // An empty list says that no credentials are needed; without it the reader would not know.
         if is_public {
             built = built.securities(Some(Vec::<SecurityRequirement>::new()));
         }
@@ -191,7 +207,7 @@ impl Document {
     }
 }
 
-/// Codes that come from who may call, and those that every operation can answer.
+/// Codes that follow from the access table, and those that every operation can answer: 429, 500, 503.
 fn expected_codes(
     operation: Operation,
     is_public: bool,
@@ -225,7 +241,7 @@ fn expected_codes(
     codes
 }
 
-/// The resource that a path is about.
+/// The resource that a path is about: `alerts` of `/v1/alerts/{alert_id}/events`, `webhooks` of `/webhooks/billing`.
 fn tag(path: &str) -> String {
     let resource = path.trim_start_matches("/v1/").trim_start_matches('/');
     resource.split('/').next().unwrap_or_default().to_owned()

@@ -2,6 +2,19 @@
 //!
 //! The document is the same for every address below `/console/`; what it says beside is who is logged in. It holds no
 //! data of the organisation: the script asks the public API for that, as everybody does.
+//!
+//! ```text
+//! GET /                     307 Location: /console/
+//! GET /console/alerts/7     200, with a session:      boot block {"me": {"user": {…}, "org": {…}, "role": "owner", …}, …}
+//!                           200, without a session:   boot block {"me": null, …}; the page of the login is preloaded
+//! GET /console/no/such      200: only the script knows which pages there are
+//! ```
+//!
+//! The boot block is JSON inside of the document, which the script reads:
+//!
+//! ```text
+//! {"base_url":"https://inlay.acme.com","billing":true,"demo":false,"me":{…},"nonce":"ed174fbc4f75a3088b44d5acd889218b"}
+//! ```
 
 use axum::{
     extract::{Path, State},
@@ -21,21 +34,21 @@ use crate::{
     web::{self, Assets, ConsolePage},
 };
 
-/// Remembers light or dark; set by the console's own script.
+/// Cookie with `light` or `dark`, set by the console's own script. Other values are ignored.
 const MODE_COOKIE: &str = "inlay_mode";
 
-/// To the console.
+/// Redirects to the console.
 pub async fn root() -> Response {
     let to = HeaderValue::from_static("/console/");
     (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response()
 }
 
-/// The console's first page.
+/// The console's first page: `/console` and `/console/`.
 pub async fn index(state: State<Http>, headers: HeaderMap) -> Result<Response> {
     page(state, Path(String::new()), headers).await
 }
 
-/// Any page of the console.
+/// Any page of the console; `path` is the address below `/console/`, such as `alerts/7`. Never 401 or 404: the script draws those.
 pub async fn page(
     State(http): State<Http>,
     Path(path): Path<String>,
@@ -58,6 +71,7 @@ pub async fn page(
         "billing": http.app.settings.billing.is_configured(),
         "nonce": nonce,
     });
+    // The modules of the login, too, for a session that has ended: the script goes there.
     let page = if me.is_some() { path } else { "login".to_owned() };
     let assets =
         Assets { base: http.files.base().to_owned(), modules: http.files.console_modules(&page) };
@@ -66,7 +80,10 @@ pub async fn page(
     Ok(document(&http, html, &nonce))
 }
 
-/// The embed that the console shows is framed from this server, by whichever of its names.
+/// The document with its headers.
+///
+/// The embed that the console shows is framed from this server, by whichever of its names: `frame-src` has `'self'` and the base URL. No
+/// page frames the console. Style elements carry the nonce, and scripts come from files only.
 fn document(http: &Http, html: String, nonce: &str) -> Response {
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; font-src 'self'; \

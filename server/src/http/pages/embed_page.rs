@@ -1,6 +1,26 @@
 //! `GET /embed/:dashboard_id?token=…`: the page that a host puts into a frame.
 //!
 //! No cookie, no storage. The answer is always a page: the dashboard, or why there is none.
+//!
+//! ```text
+//! token                            status   page                                code for the host
+//! valid, dashboard published       200      the dashboard
+//! valid, never published           200      This dashboard isn’t published      not_published
+//! expired or revoked               401      Your session has ended              session_expired
+//! of another dashboard, or `x`     401      This link isn’t valid               invalid_link
+//! the dashboard was deleted        404      This link isn’t valid               invalid_link
+//! 51 requests in a second          429      This dashboard couldn’t load        internal
+//! the store fails                  500      This dashboard couldn’t load        internal
+//! ```
+//!
+//! Also `?theme=dark` or `?theme={"primaryColor":"#0f766e"}` for the first paint, and `?locale=de`. Data that is computed within 150 ms comes in
+//! the boot block of the page; the script asks for the rest. So a page of cached or rolled-up data takes one request:
+//!
+//! ```text
+//! <script type="application/json" id="boot">{"allowed_periods":["1h","24h","7d","30d","90d"],…,"data":{"calls":{"data":[{"value":32}],…}}}</script>
+//! ```
+//!
+//! Which pages may frame it is a setting of the dashboard: `frame-ancestors https://app.acme.example`, or `*` where it names none.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,8 +48,10 @@ use crate::{
     web::{self, Card, DashboardPage, Message, Theme},
 };
 
+/// Parameters of the query string. Unknown ones are ignored: hosts and trackers add some.
 #[derive(Deserialize)]
 pub struct Parameters {
+    // The token of the session, a JWT. Empty without it, which is an invalid link.
     #[serde(default)]
     token: String,
     /// What the first paint should look like: a mode, or an object as the message `setTheme` has it.
@@ -40,12 +62,16 @@ pub struct Parameters {
     locale: String,
 }
 
-/// Longest theme in an address.
+/// Longest theme in an address, in bytes; a longer one is ignored, as is one that is no JSON object and no mode.
 const THEME_BYTES_MAX: usize = 2_000;
 /// Data that is there in this time comes with the page.
+/// A page without data is there sooner, but its data later: the script has to be loaded before it asks.
 const FIRST_DATA: Duration = Duration::from_millis(150);
 
-/// Draws the page.
+/// Draws the page. A request that cannot be read has a page too: it is an invalid link.
+///
+/// The steps: viewer and dashboard of the token; data of the first look, for at most 150 ms of work and 300 ms in all; the document. Of these
+/// only the first can refuse.
 pub async fn page(
     State(http): State<Http>,
     path: Result<Path<String>, PathRejection>,
@@ -58,6 +84,7 @@ pub async fn page(
         |_| (String::new(), Map::new(), String::new()),
         |Query(parameters)| (parameters.token, display_theme(&parameters.theme), parameters.locale),
     );
+    // A locale in the address counts before the language of the browser: the host knows which language its page has.
     let accepted = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
     let wanted = if locale.is_empty() { accepted.unwrap_or_default() } else { &locale };
     let language = web::Language::of(wanted);
@@ -89,6 +116,7 @@ pub async fn page(
     }
 }
 
+/// The theme in an address: an object as the message `setTheme` has it, or a mode. `dark` is `{"mode": "dark"}`; an empty text is no change.
 fn display_theme(text: &str) -> Map<String, Value> {
     if text.is_empty() || text.len() > THEME_BYTES_MAX {
         return Map::new();
@@ -99,7 +127,9 @@ fn display_theme(text: &str) -> Map<String, Value> {
     }
 }
 
-/// Viewer and dashboard, when token and path belong together.
+/// Viewer and dashboard, when token and path belong together. The view is counted for `GET /v1/usage`.
+///
+/// Errors: 401 for the token, or for a token of another dashboard; 404 and `not_published`; 429.
 fn open(
     app: &App,
     throttle: &Throttle,
@@ -107,6 +137,7 @@ fn open(
     token: &str,
 ) -> Result<(Viewer, EmbedView)> {
     let viewer = app.viewer(token)?;
+    // Counted before the dashboard is read, in the bucket of the data of this session.
     throttle.take(Quota::Embed, &format!("embed {}", viewer.session)).1?;
     if viewer.dashboard_id != dashboard_id {
         return Err(ApiError::new(Code::Unauthenticated, "the token is for another dashboard"));
@@ -116,12 +147,16 @@ fn open(
     Ok((viewer, view))
 }
 
+/// The page that says why there is no dashboard. Its script posts the code to the host, which can mint a new session for `session_expired`.
+///
+/// Failures of the server are logged here, since the answer is a page and has no error for the outer layer.
 fn refuse(
     http: &Http,
     error: ApiError,
     (theme, language): (&Theme, web::Language),
     nonce: &str,
 ) -> Response {
+    // The status is for logs and proxies; the host learns the code, by a message of the script.
     let (status, kind, code) = match error.code {
         Code::NotPublished => (StatusCode::OK, Message::NotPublished, "not_published"),
         Code::TokenExpired | Code::TokenRevoked => {
@@ -141,6 +176,7 @@ fn refuse(
         Message::Failed => "The dashboard could not be loaded.",
     };
     if status.is_server_error() {
+        // The outer layer logs an error note; this answer is a page and has none.
         tracing::error!(
             code = error.code.name(),
             cause = error.cause.as_deref().unwrap_or_default(),
@@ -164,6 +200,7 @@ fn refuse(
     response
 }
 
+/// The page of a dashboard: the theme in the address goes over the stored one, key by key.
 fn draw(
     http: &Http,
     viewer: &Viewer,
@@ -201,6 +238,7 @@ fn draw(
     })
 }
 
+/// A widget as the shell shows it. Subtitle and text of its drawing options are there before any data.
 fn card(widget: &Widget) -> Card {
     let layout = widget.layout;
     Card {
@@ -215,6 +253,10 @@ fn card(widget: &Widget) -> Card {
     }
 }
 
+/// The boot block: data that the script needs to begin, as JSON.
+///
+/// `permissions` are those that the page follows itself; the API checks them again. `now` is our clock, by which the page counts the seconds
+/// until its session ends, whatever the clock of the browser says.
 fn boot(http: &Http, viewer: &Viewer, view: &EmbedView, data: &FirstData) -> String {
     let permissions = &viewer.permissions;
     let boot = json!({
@@ -246,6 +288,8 @@ fn boot(http: &Http, viewer: &Viewer, view: &EmbedView, data: &FirstData) -> Str
     format!("{text},\"data\":{{{}}}}}", answers.join(","))
 }
 
+/// The document with its headers. A strict content policy: scripts and connections to this server only, styles with the nonce, no forms,
+/// and only the origins of the dashboard as ancestors.
 fn document(status: StatusCode, html: String, nonce: &str, origins: &[String]) -> Response {
     // Origins were checked when they were saved: they hold nothing that could end a directive.
     let ancestors = if origins.is_empty() { "*".to_owned() } else { origins.join(" ") };

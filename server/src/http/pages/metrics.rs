@@ -3,6 +3,28 @@
 //! Names and units follow its conventions: base units (seconds, bytes), `_total` for counters. No
 //! number is about an organisation: whoever may read them learns about the machine only. The list is
 //! in `server/README.md`.
+//!
+//! ```text
+//! # HELP inlay_events Events that were sent
+//! # TYPE inlay_events counter
+//! inlay_events_total{outcome="new"} 64551
+//! inlay_events_total{outcome="duplicate"} 41
+//! inlay_events_total{outcome="rejected"} 3
+//! # HELP inlay_log_sync_seconds Time that a sync of the log took
+//! # TYPE inlay_log_sync_seconds histogram
+//! # UNIT inlay_log_sync_seconds seconds
+//! inlay_log_sync_seconds_sum 0.064436
+//! inlay_log_sync_seconds_count 115
+//! inlay_log_sync_seconds_bucket{le="0.00025"} 43
+//! inlay_log_sync_seconds_bucket{le="0.0005"} 104
+//! …
+//! inlay_permits{pool="password_hashes"} 2
+//! inlay_permits_in_use{pool="password_hashes"} 0
+//! inlay_query_seconds_count{metric="count"} 43409
+//! inlay_http_requests_total{path="/v1/query",method="GET",status="200"} 5
+//! ```
+//!
+//! Numbers are read when they are asked for; none is computed in the background.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -29,10 +51,10 @@ use crate::{
 };
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Microseconds of a second.
+/// Microseconds of a second: the engine measures in the former, Prometheus wants the latter.
 const MICROS: f64 = 1e6;
 
-/// All numbers as of now.
+/// 200 with all numbers as of now, as OpenMetrics text. Counters begin at 0 with the process.
 pub async fn metrics(State(http): State<Http>) -> Result<Response> {
     let (requests, rejected) = (http.requests.read(), http.requests.rejected());
     let (queries, pools) = (http.query_counts(), http.pool_counts());
@@ -41,12 +63,14 @@ pub async fn metrics(State(http): State<Http>) -> Result<Response> {
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
 }
 
+/// The text of all metrics. `requests` and `rejected` are counted by this layer, the others by the engine and the pools.
 fn text(
     engine: &Arc<Engine>,
     requests: BTreeMap<Answered, Taken>,
     rejected: u64,
     permits: Permits,
 ) -> Result<String> {
+    // A registry for each request: it holds the numbers of one instant, and none outlives its answer.
     let mut registry = Registry::with_prefix("inlay");
     let engine = Arc::clone(engine);
     registry.register_collector(Box::new(StoreNumbers { engine, rejected, permits }));
@@ -57,6 +81,7 @@ fn text(
     Ok(out)
 }
 
+/// Metrics of answered requests: `http_requests_total`, `http_request_seconds_total`.
 struct RequestNumbers {
     requests: BTreeMap<Answered, Taken>,
 }
@@ -102,6 +127,7 @@ impl Collector for RequestNumbers {
     }
 }
 
+/// Metrics of the store, of queries and of permits.
 struct StoreNumbers {
     /// Events that were refused one by one.
     rejected: u64,
@@ -109,7 +135,7 @@ struct StoreNumbers {
     engine: Arc<Engine>,
 }
 
-/// How much is under way.
+/// How much work is under way, as it was when the request came.
 struct Permits {
     /// Queries that hold a permit or wait for one.
     queries: QueryCounts,
@@ -133,16 +159,19 @@ impl Collector for StoreNumbers {
         page.memory(&now)?;
         page.queries(&self.engine, &now)?;
         page.permits(&self.permits)?;
+        // 0 after a write to the log has failed: only a new start takes writes again.
         let up = u64::from(self.engine.closed().is_none());
         page.gauge("store_writable", "1 while the store takes writes", None, up)
     }
 }
 
+/// The metrics in the order in which they are written. Helpers below write one family each; a family has one help text and type.
 struct Page<'a> {
     encoder: DescriptorEncoder<'a>,
 }
 
 impl Page<'_> {
+    // events_total by outcome. Refused events never reach the engine, so they are counted by this layer.
     fn events(&mut self, now: &Metrics, rejected: u64) -> fmt::Result {
         let events = [
             ("new", now.ingested_events),
@@ -152,6 +181,7 @@ impl Page<'_> {
         self.counters("events", "Events that were sent", "outcome", &events)
     }
 
+    // log_lsn, log_written_bytes_total, log_group_records, log_sync_seconds.
     fn log(&mut self, now: &Metrics) -> fmt::Result {
         self.gauge("log_lsn", "Log sequence number of the last visible record", None, now.lsn)?;
         let bytes = Some(&Unit::Bytes);
@@ -166,6 +196,7 @@ impl Page<'_> {
         self.seconds("log_sync", "Time that a sync of the log took", &now.log_sync_us)
     }
 
+    // segments, segment_rows, segment_bytes by level (`fresh`, `merged`, `sealed`); the unit is added to the name of the last.
     fn segments(&mut self, now: &Metrics) -> fmt::Result {
         let bytes = Some(&Unit::Bytes);
         let levels = |of: fn(&inlay_engine::LevelMetrics) -> u64| -> Vec<(&str, u64)> {
@@ -183,6 +214,7 @@ impl Page<'_> {
         self.gauge("keys", "Keys of the keyspace", None, now.keys)
     }
 
+    // Work that flushes, compaction, retention and erasures have done, and work that is left.
     fn background(&mut self, now: &Metrics) -> fmt::Result {
         let bytes = Some(&Unit::Bytes);
         self.seconds("flush", "Time that a flush took", &now.flush_us)?;
@@ -206,6 +238,8 @@ impl Page<'_> {
         self.gauge("erasure_oldest", help, unit, now.erasure_oldest_ms / 1_000)
     }
 
+    // memory_bytes by pool, so that a chart shows which of them grows, and process_resident_memory_bytes, which has more than all pools:
+    // code, threads, slack of the allocator.
     fn memory(&mut self, now: &Metrics) -> fmt::Result {
         // A set entry is a hash and about as much of the table around it.
         const RECENT_ID_BYTES: u64 = 32;
@@ -229,7 +263,9 @@ impl Page<'_> {
         Ok(())
     }
 
+    // query_seconds by metric: nine histograms, `avg` to `sum`; percentiles of one kind are one.
     fn queries(&mut self, engine: &Engine, now: &Metrics) -> fmt::Result {
+        // Kinds of metrics and not names: `p50` and `p95` are both `percentile`.
         let kinds = engine.query_metrics();
         let unit = Some(&Unit::Seconds);
         let mut family = self.encoder.encode_descriptor(
@@ -255,6 +291,7 @@ impl Page<'_> {
         self.gauge("queries_running", "Queries that run now", None, now.queries_running)
     }
 
+    // One row for each pool: how much there is, is in use, and was refused.
     fn permits(&mut self, Permits { queries, pools }: &Permits) -> fmt::Result {
         let of = |count: fn(&PoolCounts) -> u64| -> Vec<(&str, u64)> {
             pools.iter().map(|pool| (pool.name, count(pool))).collect()
@@ -272,16 +309,19 @@ impl Page<'_> {
         self.gauges("query_permits", help, None, "state", &counts)
     }
 
+    /// Writes a gauge without labels: `inlay_keys 146`.
     fn gauge(&mut self, name: &str, help: &str, unit: Option<&Unit>, value: u64) -> fmt::Result {
         let encoder = self.encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
         ConstGauge::new(as_gauge(value)).encode(encoder)
     }
 
+    /// Writes a counter without labels; the library adds `_total`: `inlay_flushed_rows_total 64551`.
     fn counter(&mut self, name: &str, help: &str, unit: Option<&Unit>, value: u64) -> fmt::Result {
         let encoder = self.encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;
         ConstCounter::new(value).encode(encoder)
     }
 
+    /// Writes a gauge for each value of a label: `inlay_segments{level="merged"} 15`.
     fn gauges(
         &mut self,
         name: &str,
@@ -299,6 +339,7 @@ impl Page<'_> {
         Ok(())
     }
 
+    /// Writes a counter for each value of a label: `inlay_events_total{outcome="new"} 64551`.
     fn counters(
         &mut self,
         name: &str,
@@ -315,6 +356,7 @@ impl Page<'_> {
         Ok(())
     }
 
+    /// Writes a histogram of times, which the engine counts in microseconds.
     fn seconds(&mut self, name: &str, help: &str, values: &Distribution) -> fmt::Result {
         self.histogram(name, help, Some(&Unit::Seconds), values, MICROS)
     }
@@ -332,11 +374,14 @@ impl Page<'_> {
     }
 }
 
+/// The library takes signed numbers for gauges; a number beyond them is as large as it gets.
 fn as_gauge(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// Writes a distribution whose values are divided by `scale`.
+/// Writes a distribution whose values are divided by `scale`: microseconds become seconds.
+///
+/// `counts` has one entry more than `bounds`, for values above all of them.
 fn encode_histogram(
     mut encoder: MetricEncoder<'_>,
     values: &Distribution,
@@ -354,7 +399,7 @@ fn encode_histogram(
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct NoLabels {}
 
-/// Resident memory of this process, where the system says so.
+/// Resident memory of this process in bytes, where the system says so: the second number of `/proc/self/statm`, in pages.
 fn resident_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;

@@ -1,4 +1,14 @@
 //! Whether the process lives, and whether it serves. And the reference of the API.
+//!
+//! ```text
+//! GET /healthz        200 {"status":"ok"}        always: the process answers
+//! GET /readyz         200 {"status":"ready"}     the store takes writes and its background work succeeds
+//!                     503 {"code":"overloaded","error":"the store cannot write; the log says why","request_id":"…"}
+//! GET /openapi.json   200 application/json       about 240 KB, for programs
+//! GET /docs           200 text/html              the same for people, without a script
+//! ```
+//!
+//! A supervisor restarts by `/healthz` and sends no requests where `/readyz` fails: a restart does not mend a full disk.
 
 use std::future::{Ready, ready};
 
@@ -17,12 +27,12 @@ use crate::{
     web,
 };
 
-/// The process lives.
+/// 200 as long as the process answers.
 pub async fn healthz() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }
 
-/// The store is recovered and takes writes.
+/// 200 while the store takes writes and background work succeeds; 503 otherwise, with the cause in the log.
 pub async fn readyz(State(http): State<Http>) -> Result<Json<Value>> {
     match http.app.engine.trouble() {
         None => Ok(Json(json!({"status": "ready"}))),
@@ -33,18 +43,18 @@ pub async fn readyz(State(http): State<Http>) -> Result<Json<Value>> {
     }
 }
 
-/// The reference of the API: a document for programs, and a page for people.
+/// The reference of the API: a document for programs, and a page for people. Bodies that all answers share.
 pub struct Reference {
     document: Bytes,
     page: Bytes,
 }
 
-/// The page needs nothing but its style sheets.
+/// The page needs nothing but its style sheets and fonts: no script, no request.
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'self'; font-src 'self'; base-uri 'none'; \
                            form-action 'none'; frame-ancestors 'none'";
 
 impl Reference {
-    /// Both, made once.
+    /// Both, drawn once at start from the document of the operations.
     pub fn new(http: &Http, document: &Value) -> Self {
         let base = http.files.base();
         let styles = ["dist/docs.css"].map(|file| format!("{base}/{file}"));
@@ -52,7 +62,7 @@ impl Reference {
         Self { document: document.to_string().into(), page: page.into() }
     }
 
-    /// Answers the document.
+    /// The handler of `/openapi.json`.
     pub fn document(&self) -> impl Fn() -> Ready<Response> + Clone + Send + 'static {
         let body = self.document.clone();
         move || {
@@ -61,7 +71,7 @@ impl Reference {
         }
     }
 
-    /// Answers the page.
+    /// The handler of `/docs`. Its content policy allows style sheets and fonts of this server, and nothing else.
     pub fn page(&self) -> impl Fn() -> Ready<Response> + Clone + Send + 'static {
         let body = self.page.clone();
         move || {

@@ -1,4 +1,16 @@
 //! State that all handlers share, and the permits of a request: queries, bodies, password hashes, mails, drawings.
+//!
+//! A handler has five ways to run its work, by the resource that it needs:
+//!
+//! ```text
+//! run           records of the keyspace          the blocking pool
+//! run_hashing   a password                       two at once; 429 "too many passwords at once; retry soon" after 3 s
+//! try_query     a query that is mostly short     this thread for 200 µs, then as `run_query`
+//! run_query     a query                          a permit of its organisation, on a thread for queries; 503 after 10 s
+//! run_drawing   a file of a report               one at once; 503 after 10 s
+//! ```
+//!
+//! When the client leaves, its request is dropped, and a flag tells queries to stop.
 
 use std::sync::{
     Arc,

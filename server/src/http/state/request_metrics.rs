@@ -1,4 +1,12 @@
-//! Counting requests.
+//! Counts of answered requests and of refused events, as `GET /metrics` shows them:
+//!
+//! ```text
+//! inlay_http_requests_total{path="/v1/alerts/{alert_id}",method="GET",status="404"} 1
+//! inlay_http_request_seconds_total{path="/v1/alerts/{alert_id}",method="GET",status="404"} 0.000040731
+//! inlay_events_total{outcome="rejected"} 3
+//! ```
+//!
+//! All requests to a path that no route has are counted as `(none)`: a scanner must not make a new row with each address.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +40,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Counts an answer.
+    /// Counts an answer. `path` is the pattern of the route, `seconds` the time until the answer could be sent.
     pub fn count(&self, path: &str, method: &'static str, status: u16, seconds: f64) {
         let mut all = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         if !all.contains_key(path) {

@@ -6,6 +6,15 @@
 //! A second bucket of the same size counts refusals. A caller that has emptied it too, by asking on and on, waits a
 //! quarter of a second for each further one: then 32 connections get 128 refusals a second and not ten thousand, which
 //! would take the processors of other callers.
+//!
+//! Eleven logins of one account within a moment, with the limit of ten in a quarter of an hour:
+//!
+//! ```text
+//!  1 to 10   401 or 200   X-RateLimit-Limit: 10, X-RateLimit-Remaining: 9 … 0, X-RateLimit-Reset: 90 … 900
+//! 11         429          Retry-After: 90, the time of one token
+//! 12 to 20   429          at once
+//! 21         429          after a quarter of a second: the bucket of refusals is empty, too
+//! ```
 
 use std::{collections::HashMap, num::NonZeroU32, time::Duration};
 
@@ -26,6 +35,7 @@ use crate::{
     error::{ApiError, Code, Result},
 };
 
+/// All rate limits, each with its own buckets.
 const QUOTAS: [Quota; 8] = [
     Quota::Ingest,
     Quota::Query,
@@ -41,13 +51,14 @@ const LONG: Duration = Duration::from_secs(15 * 60);
 
 /// How long a refusal is held back, once a caller has had as many at once as its bucket holds tokens.
 const REFUSAL_DELAY: Duration = Duration::from_millis(250);
-/// Requests with an idempotency key that an organisation may make a day.
+/// Requests with an idempotency key that an API key or a user may make a day: their answers are stored.
 const NAMED_MAX: u32 = 10_000;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 type Buckets =
     RateLimiter<String, DashMapStateStore<String>, DefaultClock, StateInformationMiddleware>;
 
+/// Buckets of one rate limit, by caller: `key 01a21f84-…`, `org 01a21f84-…`, `session <digest>`, `embed <session>`, `address 203.0.113.7`.
 struct Limit {
     buckets: Buckets,
     /// Refusals that come at once.
@@ -96,6 +107,8 @@ impl Throttle {
     }
 
     /// Takes a token of a caller's bucket: how full it is then, and 429 when there was none.
+    ///
+    /// `who` names the caller within the rate limit, such as `key 01a21f84-…`; a caller that was not seen before has a full bucket.
     pub fn take(&self, quota: Quota, who: &str) -> (Standing, Result<()>) {
         let limit = self.of(quota);
         match limit.buckets.check_key(&who.to_owned()) {
@@ -111,7 +124,7 @@ impl Throttle {
         }
     }
 
-    /// How long a refusal of a caller is held back.
+    /// How long a refusal of a caller is held back: nothing for as many as the bucket holds tokens, then a quarter of a second.
     pub fn delay_of_refusal(&self, quota: Quota, who: &str) -> Duration {
         match self.of(quota).refusals.check_key(&who.to_owned()) {
             Ok(_) => Duration::ZERO,

@@ -1,4 +1,26 @@
 //! `/v1/alerts/…/test` and `/v1/alerts/preview`: trying an alert before it matters.
+//!
+//! A test sends a message to each receiver and waits for the outcomes:
+//!
+//! ```text
+//! POST /v1/alerts/1/test
+//! 200 {"deliveries":[{"kind":"email","to":"ops@acme.example","status":"sent","error":null},
+//!                    {"kind":"webhook","to":"https://hooks.acme.com/fail","status":"failed","error":"the receiver answered 500"}]}
+//! ```
+//!
+//! The webhook has the name `Test of Too many errors` and the state `firing`. Nothing is tried again by itself; the audit has the test, and
+//! `GET /v1/webhooks` its attempt.
+//!
+//! A preview computes when a rule would have fired, over up to 30 days, and stores nothing:
+//!
+//! ```text
+//! POST /v1/alerts/preview
+//! {"dashboard_id": "01a21f85-…", "widget_id": "calls", "condition_type": "threshold", "operator": "gt", "threshold_value": 4,
+//!  "lookback_minutes": 1440}
+//! 200 {"from":"2026-10-29T00:20:00.000Z","to":"2026-11-28T00:20:00.000Z","step_minutes":1,"fired":1,
+//!      "events":[{"state":"firing","value":5.0,"at":"2026-11-21T16:01:00.000Z"}],
+//!      "points":[{"at":"2026-10-29T00:20:00.000Z","value":0.0},…]}
+//! ```
 
 use std::sync::Arc;
 
@@ -106,7 +128,9 @@ pub struct PreviewPoint {
     value: Option<f64>,
 }
 
-/// Sends a test to all receivers of a rule at once, and tells what became of it.
+/// Sends a test to all receivers of a rule at once, and answers the outcome of each. 200 also when deliveries failed.
+///
+/// Errors: 404; 409 for a rule without receivers; 429 after 20 tests of an organisation in a minute.
 pub async fn test(
     State(http): State<Http>,
     caller: Caller,
@@ -115,6 +139,7 @@ pub async fn test(
     let (app, dispatcher) = (http.app.clone(), http.dispatcher.clone());
     let deliveries = http.run(move |app| app.test_deliveries(&caller, number)).await?;
     let permits = Arc::new(Semaphore::new(AT_ONCE));
+    // The order of the answer is that of the rule, not that in which the receivers answer: each attempt carries its turn.
     let mut attempts = JoinSet::new();
     for (turn, delivery) in deliveries.into_iter().enumerate() {
         let (app, dispatcher, permits) = (app.clone(), dispatcher.clone(), Arc::clone(&permits));
@@ -142,7 +167,9 @@ pub async fn test(
     Ok(Answer(TestView { deliveries }))
 }
 
-/// Shows when a rule would have fired.
+/// Shows when a rule would have fired. It takes a permit of a query: thousands of windows are computed.
+///
+/// Errors: 404 for a dashboard or widget that is not there; 400 as for a rule; `query_timeout`.
 pub async fn preview(
     State(http): State<Http>,
     caller: Caller,

@@ -1,4 +1,26 @@
 //! `/v1/alerts`: rules, and what became of them.
+//!
+//! A rule watches one widget of a dashboard. Making one, as an admin:
+//!
+//! ```text
+//! POST /v1/alerts
+//! {"dashboard_id": "01a21f85-7783-…", "widget_id": "calls", "name": "Too many errors", "condition_type": "threshold",
+//!  "operator": "gt", "threshold_value": 1, "lookback_minutes": 10080, "email_to": ["ops@acme.example"],
+//!  "webhook_url": "https://hooks.acme.com/in/secret", "webhook_signed": true}
+//!
+//! 201 {"id":1,"name":"Too many errors","condition_type":"threshold","operator":"gt","threshold_value":1.0,"lookback_minutes":10080,
+//!      "email_to":["ops@acme.example"],"webhook_url":"https://hooks.acme.com/in/secret","enabled":true,"per_tenant":false,
+//!      "webhook_signed":true,"webhook_secret":"whsec_8OabDEJVMb8gafn/duaXREWLduuIRWaMMtJmknB+r/Q=","state":"ok",…}
+//! ```
+//!
+//! Without operator and threshold both are named at once:
+//!
+//! ```text
+//! 400 {"code":"missing_field","field":"operator","error":"operator is required for this condition",
+//!      "details":[{"field":"operator",…},{"field":"threshold_value","message":"threshold_value is required for this condition",…}],…}
+//! ```
+//!
+//! Rules have numbers, counted by organisation: people name them in mails and in `X-Service-Alert-Id`.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -19,6 +41,7 @@ use crate::{
 /// Tenants of a rule that are listed with it.
 const TENANTS_SHOWN: usize = 100;
 
+// Doc comments of the types below are descriptions in the OpenAPI document.
 /// A rule to make.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -168,7 +191,12 @@ pub struct AlertEventView {
     created_at: Time,
 }
 
-/// All rules, newest first.
+/// All rules, newest first. Viewers and editors see where they send to without the secret part:
+///
+/// ```text
+/// GET /v1/alerts?limit=1
+/// 200 {"data":[{"id":1,"email_to":["o…@acme.example"],"webhook_url":"https://hooks.acme.com/…",…}],"next":null}
+/// ```
 pub async fn list(
     State(http): State<Http>,
     caller: Caller,
@@ -181,6 +209,11 @@ pub async fn list(
 }
 
 /// An alert rule with its state. 404 when the environment has none of this number.
+///
+/// ```text
+/// GET /v1/alerts/99     404 alert not found
+/// GET /v1/alerts/abc    400 alert_id is not a number
+/// ```
 pub async fn get(
     State(http): State<Http>,
     caller: Caller,
@@ -192,6 +225,17 @@ pub async fn get(
 }
 
 /// The newest firings and resolutions, newest first.
+///
+/// ```text
+/// GET /v1/alerts/1/events
+/// 200 {"data":[{"id":"01a21f87-1424-…","alert_id":1,"state":"firing","value":31.0,"threshold_value":1.0,
+///               "window_from":"2026-11-21T00:21:14.938Z","window_to":"2026-11-28T00:21:14.938Z","tenant_id":null,"reason":null,
+///               "deliveries":[{"kind":"email","to":"ops@acme.example","status":"sent","error":null},
+///                             {"kind":"webhook","to":"https://hooks.acme.com/in/secret","status":"failed","error":"the receiver answered 500"}],…}],
+///      "next":null}
+/// ```
+///
+/// A delivery that is tried again later is `pending`, with the error of its last attempt.
 pub async fn events(
     State(http): State<Http>,
     caller: Caller,
@@ -205,7 +249,10 @@ pub async fn events(
     Ok(List { data, next })
 }
 
-/// Makes a rule. 201.
+/// Makes a rule. 201, with the secret of its webhooks where they are signed.
+///
+/// Errors: 404 for a dashboard or widget that is not there, 409 for too many rules, 400 naming each field. A webhook of an internal address
+/// is "webhook_url must be a public web address".
 pub async fn create(
     State(http): State<Http>,
     caller: Caller,
@@ -219,6 +266,7 @@ pub async fn create(
         tenant_id: body.tenant_id,
         per_tenant: body.per_tenant,
     };
+    // Before the transaction: a name is resolved, which takes up to 800 ms.
     http.check_webhook(body.webhook_url.as_deref()).await?;
     let change = AlertChange {
         name: Some(body.name),
@@ -236,13 +284,21 @@ pub async fn create(
     Ok(Created(view(rule, true)))
 }
 
-/// Changes a rule.
+/// Changes a rule; absent parts stay, null ends a webhook or a recovery threshold. 200 with the whole rule.
+///
+/// ```text
+/// PATCH /v1/alerts/1 {"rotate_webhook_secret": true}
+/// 200 {…,"webhook_secret":"whsec_goQYo5smfRaiU2/vXob/KWl8t8MjlKmhMpVfTUsLADk=","previous_secret_until":"2026-11-29T00:20:36.927Z",…}
+/// PATCH /v1/alerts/1 {"webhook_url": null, "webhook_signed": false}
+/// 200 {…,"webhook_url":null,"webhook_signed":false,…}
+/// ```
 pub async fn update(
     State(http): State<Http>,
     caller: Caller,
     AlertId(number): AlertId,
     body: Body<UpdateAlert>,
 ) -> Result<Answer<AlertView>> {
+    // Whether the rule exists comes before what is wrong with the body.
     let finding = caller.clone();
     http.run(move |app| app.alert(&finding, number)).await?;
     let body = body.read()?;
@@ -263,7 +319,7 @@ pub async fn update(
     Ok(Answer(view(rule, true)))
 }
 
-/// Deletes a rule. 204.
+/// Deletes a rule with its state and events. 204, or 404.
 pub async fn delete(
     State(http): State<Http>,
     caller: Caller,
@@ -273,6 +329,7 @@ pub async fn delete(
     Ok(NoContent)
 }
 
+/// The JSON of a rule. `sees_all`: whether the caller may know where it sends to.
 fn view(alert: Alert, sees_all: bool) -> AlertView {
     let Alert { rule, status, tenants, new_secret } = alert;
     let email = |address: String| if sees_all { address } else { masked_email(&address) };
@@ -316,6 +373,7 @@ fn view(alert: Alert, sees_all: bool) -> AlertView {
 
 fn event_view(alert_id: u64, event: AlertEvent, sees_all: bool) -> AlertEventView {
     AlertEventView {
+        // The id of the record begins with the rule, so that the events of a rule can be listed; the API shows the UUID.
         id: event.id.rsplit(':').next().unwrap_or_default().to_owned(),
         alert_id,
         state: if event.state == AlertState::Firing { "firing" } else { "resolved" },

@@ -1,4 +1,16 @@
 //! `/v1/api-keys`: listed by prefix, made, revoked.
+//!
+//! ```text
+//! POST /v1/api-keys {"label": "Backend", "scope": "ingest"}
+//! 201 {"id":"01a21f84-f455-…","label":"Backend","scope":"ingest","prefix":"inlay_ingest_tGyGO","environment":"production",
+//!      "created_at":"2026-11-28T00:18:56.725Z","created_by":null,"last_used_at":null,
+//!      "key":"inlay_ingest_tGyGOtpN8YehA7tbmz7uGTBiimYLZm698kcCtW-sojQC5BYQ2"}
+//!
+//! POST /v1/api-keys {"label": "Backend", "scope": "write"}
+//! 400 {"code":"unknown_value","error":"scope must be one of admin, ingest","field":"scope",…}
+//! ```
+//!
+//! The store has a digest of the key; a key that is lost is revoked and replaced.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -59,7 +71,12 @@ pub struct NewApiKeyView {
     pub key: String,
 }
 
-/// All keys, newest first.
+/// All keys that the caller sees, newest first, without their secrets: of the organisation for a session, of its environment for a key.
+///
+/// ```text
+/// GET /v1/api-keys?limit=1
+/// 200 {"data":[{"id":"01a21f84-f455-…","label":"Backend",…}],"next":"01a21f84-f455-7000-a7e5-e8da328d01f9"}
+/// ```
 pub async fn list(
     State(http): State<Http>,
     caller: Caller,
@@ -71,7 +88,7 @@ pub async fn list(
     Ok(List { data, next })
 }
 
-/// Makes a key: the one answer that holds the whole of it. 201.
+/// Makes a key: the one answer that holds the whole of it. 201, or 402 `api_keys_limit` when the plan has no room for another key.
 pub async fn create(
     State(http): State<Http>,
     caller: Caller,
@@ -84,7 +101,7 @@ pub async fn create(
     Ok(Created(NewApiKeyView { record: view(made.key, made.environment), key: made.secret }))
 }
 
-/// Revokes a key. 204.
+/// Revokes a key. 204, also for the key of the request itself; from now on it is 401.
 pub async fn revoke(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.revoke_api_key(&caller, &id)).await?;
     Ok(NoContent)
@@ -99,6 +116,7 @@ pub fn view(key: ApiKey, environment: String) -> ApiKeyView {
         prefix: key.prefix,
         environment,
         created_at: Time(key.created_at),
+        // None where another key made it: the audit names that one.
         created_by: key.created_by,
         last_used_at: key.last_used_at.map(Time),
     }

@@ -1,4 +1,18 @@
-//! `GET /v1/audit`.
+//! `GET /v1/audit`: changes of the organisation, newest first.
+//!
+//! ```text
+//! GET /v1/audit?limit=2
+//! 200 {"data":[
+//!   {"id":"01a21f86-ef1e-…","action":"org.update","actor":{"type":"api_key","id":"01a21f84-…","label":"Default admin key"},
+//!    "target":{"type":"org","id":"01a21f84-…"},"metadata":{"before":{"name":"Acme","email":"ada@acme.example"},"name":"Acme Corp",…},
+//!    "ip":"127.0.0.1","created_at":"2026-11-28T00:21:06.462Z"},
+//!   {"id":"01a21f86-ef16-…","action":"member.update","metadata":{"before":"editor","role":"viewer"},…}],
+//!  "next":"01a21f86-ef16-7000-9a10-51696f452e98"}
+//!
+//! GET /v1/audit?action=member.update&before=2027-01-01     200 with the second row only
+//! GET /v1/audit?limit=101                                  400 limit must be between 1 and 100
+//! GET /v1/audit?before=soon                                400 before is not an ISO 8601 date-time
+//! ```
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -66,7 +80,7 @@ struct Target {
     id: String,
 }
 
-/// The newest rows.
+/// The newest rows, at most 100 at once: of the organisation for a session, of its environment for a key. Refused requests have none.
 pub async fn list(
     State(http): State<Http>,
     caller: Caller,

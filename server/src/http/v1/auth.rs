@@ -1,4 +1,19 @@
 //! `/v1/auth`: registering, logging in and out, who am I.
+//!
+//! ```text
+//! POST /v1/auth/register
+//! {"email": "ada@acme.example", "password": "correct horse battery", "name": "Ada Lovelace", "org_name": "Acme"}
+//! 201 {"user":{"id":"01a21f84-f2ae-…","email":"ada@acme.example",…},"org":{"name":"Acme","plan":"growth",…},"role":"owner",
+//!      "environments":[{"id":"01a21f84-…","name":"production"},{"id":"01a21f84-…","name":"development"}],
+//!      "api_key":{"label":"Default admin key","scope":"admin","key":"inlay_admin_92wx2V83UPS5…",…}}
+//! Set-Cookie: service_session=6kp0RGVm5ajO…; HttpOnly; SameSite=Lax; Path=/; Max-Age=1209600
+//!
+//! the same again                                                          409 an account with this e-mail address exists
+//! {"email": "ada", "password": "short", "name": ""}                       400 with three faults: name, password, org_name
+//! POST /v1/auth/login {"email": "ada@acme.example", "password": "wrong"}  401 e-mail address or password is wrong
+//! ```
+//!
+//! A session is for the console; programs use API keys.
 
 use axum::{extract::State, http::HeaderMap};
 use inlay_proto::names::SESSION_COOKIE;
@@ -135,6 +150,9 @@ pub struct Me {
 }
 
 /// Makes user, organisation, environments, key and session. 201, or 409 when the address is taken.
+///
+/// The address and the account are counted against the rate limit `register`. Guests of the demo have addresses of a reserved domain, which
+/// nobody can register. The environment `development` of the new organisation has a sample of events, for a first look.
 pub async fn register(
     State(http): State<Http>,
     client: Client,
@@ -169,7 +187,10 @@ pub async fn register(
     Ok(WithCookie { answer, cookie: cookie(&http, &made.session, SESSION_SECONDS) })
 }
 
-/// Opens a session.
+/// Opens a session. 200 with the user, and the cookie; the session that the request came with ends.
+///
+/// Errors: 401 for an unknown address and a wrong password alike, after the time of one password hash; 429 after ten attempts in a quarter
+/// of an hour, counted by address and by account.
 pub async fn login(
     State(http): State<Http>,
     client: Client,
@@ -187,6 +208,13 @@ pub async fn login(
 }
 
 /// Makes the invited a member, and opens a session. An invite is good for once.
+///
+/// ```text
+/// POST /v1/auth/accept-invite {"token": "eyJ0eXAiOiJpbnZpdGUr…", "name": "Grace Hopper", "password": "correct horse battery"}
+/// 200 {"user":{"email":"grace@acme.example",…},"org":{"name":"Acme",…},"role":"editor"}
+/// the same again
+/// 401 {"code":"token_revoked","error":"the invite was used or withdrawn",…}
+/// ```
 pub async fn accept_invite(
     State(http): State<Http>,
     client: Client,
@@ -213,7 +241,7 @@ pub fn logged_in(http: &Http, session: SessionOpened) -> WithCookie<Answer<Logge
     WithCookie { answer, cookie }
 }
 
-/// Ends the session. 204.
+/// Ends the session and clears its cookie. 204. A key has no session: 403.
 pub async fn logout(
     State(http): State<Http>,
     caller: Caller,
@@ -224,6 +252,11 @@ pub async fn logout(
 }
 
 /// Who the credentials belong to.
+///
+/// ```text
+/// with a session  200 {"user":{…},"org":{…},"role":"owner","scope":"admin","environment":"production","auth":"session"}
+/// with a key      200 {"user":null,"org":{…},"role":null,"scope":"admin","environment":"production","auth":"api_key"}
+/// ```
 pub async fn me(State(http): State<Http>, caller: Caller) -> Result<Answer<Me>> {
     me_of(&http, caller).await.map(Answer)
 }
@@ -233,6 +266,7 @@ pub async fn me_of(http: &Http, caller: Caller) -> Result<Me> {
     let known = caller.clone();
     let (found, organisation) =
         http.run(move |app| Ok((app.user_of(&known)?, app.org(&known.org)?))).await?;
+    // Roles as a scope of keys, for clients that know only keys: viewers and editors are `member`, admins and owners `admin`.
     let (role, scope) = match caller.principal {
         Principal::Viewer => (Some(Role::Viewer), "member"),
         Principal::Editor => (Some(Role::Editor), "member"),
@@ -251,7 +285,9 @@ pub async fn me_of(http: &Http, caller: Caller) -> Result<Me> {
     })
 }
 
-/// The header that sets the session cookie, for `max_age` seconds.
+/// The header that sets the session cookie, for `max_age` seconds; 0 clears it. `Secure` where the base URL is `https://`.
+///
+/// `SameSite=Lax`: a link to the console from another site finds one logged in, a form of another site does not.
 pub fn cookie(http: &Http, value: &str, max_age: i64) -> String {
     let secure = if http.app.settings.base_url.starts_with("https://") { "; Secure" } else { "" };
     format!("{SESSION_COOKIE}={value}; HttpOnly; SameSite=Lax; Path=/; Max-Age={max_age}{secure}")

@@ -1,4 +1,30 @@
 //! `/v1/billing`, and the billing provider's webhook.
+//!
+//! ```text
+//! GET /v1/billing
+//! 200 {"plan":"scale","status":"active","current_period_end":"2026-12-20T10:17:36.000Z",
+//!      "usage":{"monthly_events":43,"published_dashboards":1,"api_keys":2},
+//!      "limits":{"monthly_events":200000000,"published_dashboards":null,"api_keys":null},
+//!      "plans":[{"id":"free","name":"Free","limits":{"monthly_events":1000000,…},"features":{"advanced_embed_permissions":false}},…]}
+//!
+//! GET /v1/billing/checkout-config
+//! 200 {"environment":"sandbox","client_token":"test_token","prices":{"growth":"pri_1","scale":"pri_2"},"org_id":"01a21f84-…"}
+//! GET /v1/billing/portal
+//! 404 billing customer not found          nothing was bought yet
+//! ```
+//!
+//! The provider reports each change of a subscription:
+//!
+//! ```text
+//! POST /webhooks/billing
+//! Billing-Signature: ts=1795825266;h1=1f363f5e8c6af5fc3e2873d7474fb5fc5aa4c2d780c05b412612bdd1c5d38bf5
+//! {"event_id": "evt_01", "event_type": "subscription.updated", "occurred_at": "2026-11-20T10:17:36.789Z", "data": {"id": "sub_01",
+//!  "status": "active", "customer_id": "ctm_01", "custom_data": {"org_id": "01a21f84-…"}, "items": [{"price": {"id": "pri_2"}}], …}}
+//!
+//! 200 {"status":"applied"}                once
+//! 200 {"status":"duplicate"}              the same again
+//! 401 the signature is not valid          another key, or a time that is more than 300 s off; the log says which
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -115,7 +141,7 @@ struct BillingEvent {
     data: serde_json::Value,
 }
 
-/// A body as it was sent, with its signature.
+/// A body as it was sent, with its signature: the signature is over these bytes, so nothing may be read of them before.
 pub struct Signed {
     signature: Option<String>,
     body: Bytes,
@@ -150,17 +176,17 @@ impl Takes for Signed {
     }
 }
 
-/// Plan, status, usage and limits.
+/// Plan, status, usage and limits of the caller's organisation. 200 also without billing: the plan has limits then, too.
 pub async fn get(State(http): State<Http>, caller: Caller) -> Result<Answer<BillingView>> {
     http.run(move |app| app.billing(&caller)).await.map(view).map(Answer)
 }
 
-/// The plans that there are, smallest first.
+/// The plans that there are, smallest first; null as a limit is unlimited.
 pub async fn plans(State(_): State<Http>, _caller: Caller) -> Result<List<PlanView>> {
     Ok(List { data: PLANS.iter().map(plan).collect(), next: None })
 }
 
-/// What a hosted checkout needs. 503 without billing.
+/// Settings of a hosted checkout, for the browser: the token is a public one. 503 `billing_not_configured` without billing.
 pub async fn checkout_config(
     State(http): State<Http>,
     caller: Caller,
@@ -174,7 +200,7 @@ pub async fn checkout_config(
     }))
 }
 
-/// The hosted portal. 503 without billing, 404 without a customer.
+/// A fresh address of the hosted portal. 503 without billing, and where the provider does not answer; 404 without a customer.
 pub async fn portal(State(http): State<Http>, caller: Caller) -> Result<Answer<BillingPortal>> {
     let customer = http.run(move |app| app.billing_customer(&caller)).await?;
     let settings = http.app.billing_settings()?;
@@ -183,7 +209,9 @@ pub async fn portal(State(http): State<Http>, caller: Caller) -> Result<Answer<B
     Ok(Answer(BillingPortal { url }))
 }
 
-/// Takes an event of the billing provider. 200 also for what is known or not for us.
+/// Takes an event of the billing provider. 200 also for an event that is known or not about us: any other status makes the provider send it again.
+///
+/// Errors: 401 for its signature, 503 `billing_not_configured` without a key, 400 for a body that is signed and cannot be read.
 pub async fn webhook(State(http): State<Http>, sent: Signed) -> Result<Answer<BillingReceipt>> {
     let received =
         http.run(move |app| app.receive_billing(sent.signature.as_deref(), &sent.body)).await?;

@@ -1,4 +1,30 @@
 //! `/v1/dashboards` and their inline widgets.
+//!
+//! Editors change a draft; embeds show the snapshot of the last publishing.
+//!
+//! ```text
+//! request                                                   answer                                       version, status
+//! POST /v1/dashboards {"name": "Usage", "widgets": […]}     201 {"id":"01a21f85-7783-…",…}               1, draft
+//! PATCH /v1/dashboards/01a21f85-… {"name": "Usage 2"}       200, ETag: "2"                               2, draft
+//! the same, If-Match: "1"                                   409 the dashboard is at version 2 by now     2, draft
+//! GET …/published                                           404 published dashboard not found
+//! POST …/publish                                            204                                          3, published
+//! POST …/widgets {"id": "lat", "kind": "line", …}           201 the widget                               4, has_unpublished_changes
+//! POST …/widgets, another "lat"                             409 another widget has this id               4
+//! PATCH …/widgets/lat {"title": "p95"}                      200 the widget                               5
+//! GET …, If-None-Match: "5"                                 304
+//! POST …/restore-published                                  200, the draft as it was published           6
+//! POST …/unpublish                                          204: embeds show that it is not published
+//! ```
+//!
+//! A body with several mistakes is answered once:
+//!
+//! ```text
+//! POST /v1/dashboards {"title": "x", "widgets": [{"w": 0}]}
+//! 400 {"code":"unknown_field","error":"title is not a field of this request","details":[
+//!   {"field":"title","code":"unknown_field",…},{"field":"widgets[0].w","code":"unknown_field",…},
+//!   {"field":"widgets[0].id","code":"missing_field","message":"widgets[0].id is required"},…,{"field":"name","code":"missing_field",…}],…}
+//! ```
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -87,7 +113,7 @@ pub struct PublishedDashboard {
     published_at: Time,
 }
 
-/// All dashboards, newest first.
+/// All dashboards of the environment, newest first, with their drafts.
 pub async fn list(
     State(http): State<Http>,
     caller: Caller,
@@ -99,6 +125,7 @@ pub async fn list(
 }
 
 /// The draft of a dashboard, its version as `ETag`. 304 when the client has this version.
+/// 404 for an id of another environment or organisation, too.
 pub async fn get(
     State(http): State<Http>,
     caller: Caller,
@@ -120,7 +147,7 @@ pub async fn published(
     Ok(Answer(PublishedDashboard { name, widgets, settings, published_at: Time(published_at) }))
 }
 
-/// Makes a dashboard. 201.
+/// Makes a dashboard. 201, or 409 for the 1,001st of the organisation. Nothing is published by it.
 pub async fn create(
     State(http): State<Http>,
     caller: Caller,
@@ -131,7 +158,7 @@ pub async fn create(
     http.run(move |app| app.create_dashboard(&caller, new)).await.map(view).map(Created)
 }
 
-/// Changes the draft. 409 when `If-Match` names an older version.
+/// Changes the draft; `widgets` and `settings` replace the whole. 409 when `If-Match` names an older version: somebody else has changed it.
 pub async fn update(
     State(http): State<Http>,
     caller: Caller,
@@ -156,25 +183,30 @@ pub async fn update(
     Ok(Versioned { version: dashboard.version, value: view(dashboard), known: None })
 }
 
-/// Deletes a dashboard. 204.
+/// Deletes a dashboard with its draft and snapshot. 204. Alert rules over it are switched off; embeds of it are 404.
 pub async fn delete(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.delete_dashboard(&caller, &id)).await?;
     Ok(NoContent)
 }
 
-/// Publishes the draft. 204, or 402 when the plan has no place left.
+/// Publishes the draft. 204, or 402 when the plan has no place left:
+///
+/// ```text
+/// 402 {"code":"published_dashboards_limit","error":"the plan free allows 1 published dashboards","plan":"free","upgrade_to":"growth",
+///      "limit":1,"used":1,…}
+/// ```
 pub async fn publish(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.publish_dashboard(&caller, &id)).await?;
     Ok(NoContent)
 }
 
-/// Ends what embeds show. 204.
+/// Embeds show nothing of it from now on: `not_published`. 204. The snapshot stays, for [`restore`].
 pub async fn unpublish(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.unpublish_dashboard(&caller, &id)).await?;
     Ok(NoContent)
 }
 
-/// Replaces the draft by the published snapshot. 409 when there is none.
+/// Replaces the draft by the published snapshot. 409 "the dashboard was never published" when there is none.
 pub async fn restore(
     State(http): State<Http>,
     caller: Caller,
@@ -183,7 +215,7 @@ pub async fn restore(
     http.run(move |app| app.restore_dashboard(&caller, &id)).await.map(view).map(Answer)
 }
 
-/// Adds a widget to the draft. 201 with the widget.
+/// Adds a widget to the draft. 201 with the widget; its id is the caller's, unique in the dashboard.
 pub async fn add_widget(
     State(http): State<Http>,
     caller: Caller,
@@ -199,7 +231,7 @@ pub async fn add_widget(
     Ok(Created(widget))
 }
 
-/// Changes a widget of the draft.
+/// Changes a widget of the draft. 404 "widget not found", 409 by `If-Match` as for the whole.
 pub async fn update_widget(
     State(http): State<Http>,
     caller: Caller,

@@ -1,4 +1,18 @@
 //! `/v1/datasets`: the tables of SQL.
+//!
+//! ```text
+//! GET /v1/datasets
+//! 200 {"data":[
+//!   {"name":"events","kind":"table","engine":"inlay","description":"Every event.","rows":43,"bytes":504,"updated_at":"2026-11-28T00:18:56.737Z",
+//!    "columns":[{"name":"tenant_id","type":"VARCHAR","nullable":false,"description":"Your customer whose event it is."},…],
+//!    "properties":[{"name":"latency_ms","type":"DOUBLE","sql":"numeric_props['latency_ms']","events":["api_call"]},…]},
+//!   {"name":"events_hourly","kind":"view",…},{"name":"events_daily","kind":"view",…}],"next":null}
+//!
+//! GET /v1/datasets/events_daily/ddl
+//! 200 {"name":"events_daily","ddl":"CREATE MATERIALIZED VIEW events_daily AS\nSELECT tenant_id, event_name, …"}
+//! GET /v1/datasets/nope/ddl
+//! 404 dataset not found
+//! ```
 
 use axum::extract::State;
 use serde::Serialize;
@@ -74,13 +88,13 @@ pub struct Ddl {
     ddl: String,
 }
 
-/// The tables that statements can name, with what is in them.
+/// The tables that statements can name, with their columns and properties. It takes a permit of a query: properties are read from events.
 pub async fn list(State(http): State<Http>, caller: Caller) -> Result<List<DatasetView>> {
     let datasets = http.run_query(&caller.org.clone(), move |app| app.datasets(&caller)).await?;
     Ok(List { data: datasets.into_iter().map(view).collect(), next: None })
 }
 
-/// The create statement of one.
+/// The create statement of one: for tools and people. No statement can be run that creates anything.
 pub async fn ddl(
     State(http): State<Http>,
     _: Caller,

@@ -1,4 +1,17 @@
 //! `/v1/demo`: the embed of the demo, and a guest's session in its console.
+//!
+//! ```text
+//! GET /v1/demo/embed-url?tenant_id=northwind
+//! 200 {"embed_url":"https://inlay.acme.com/embed/01a21f84-62ed-…?token=…","expires_at":"2026-11-28T01:21:12.000Z",
+//!      "tenant_id":"northwind","dashboard_id":"01a21f84-62ed-…"}
+//!
+//! POST /v1/demo/session
+//! 200 {"user":{"email":"guest@inlay.invalid","name":"Guest",…},"org":{"name":"Inlay demo",…},"role":"viewer"}, Set-Cookie: service_session=…
+//! POST /v1/dashboards, with this session
+//! 403 your role may not do this
+//! ```
+//!
+//! Both are 404 where the server runs without `--demo`.
 
 use axum::{extract::State, http::HeaderMap};
 use serde::{Deserialize, Serialize};
@@ -39,7 +52,7 @@ pub struct DemoEmbedUrl {
     dashboard_id: String,
 }
 
-/// A fresh session of the demo. 404 when the server runs without it.
+/// A fresh session of the demo, for a tenant or the first one. A tenant that the demo does not have sees a dashboard without data.
 pub async fn embed_url(
     State(http): State<Http>,
     Params(parameters): Params<DemoParameters>,

@@ -1,4 +1,18 @@
 //! `/v1/embed-sessions`: minting, listing and ending sessions. Their data is `embed_data`.
+//!
+//! A backend mints a session for one of its customers, and puts the address into a frame:
+//!
+//! ```text
+//! POST /v1/embed-sessions
+//! {"tenant_id": "acme", "dashboard_id": "01a21f85-7783-…", "expires_in": 3600,
+//!  "permissions": {"locked_filters": {"plan": "pro"}, "hidden_widgets": ["models"], "allowed_periods": ["24h", "7d"]}}
+//!
+//! 201 {"token":"eyJ0eXAiOiJlbWJlZCtqd3QiLCJhbGciOiJIUzI1NiIs…","embed_url":"https://inlay.acme.com/embed/01a21f85-7783-…?token=eyJ0…",
+//!      "expires_at":"2026-11-28T01:20:12.000Z"}
+//! 400 expires_in must be at least 60                          with "expires_in": 5
+//! 402 advanced_embed_permissions                              hidden widgets and the like, on the plan free
+//! 404 dashboard not found
+//! ```
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -71,7 +85,7 @@ struct Resource {
     name: String,
 }
 
-/// Mints a session. 201.
+/// Mints a session. 201. The dashboard need not be published yet; until it is, the page says so.
 pub async fn create(
     State(http): State<Http>,
     caller: Caller,
@@ -92,7 +106,14 @@ pub async fn create(
     }))
 }
 
-/// Sessions that are still valid, newest first.
+/// Sessions that are still valid, newest first, without their tokens.
+///
+/// ```text
+/// GET /v1/embed-sessions
+/// 200 {"data":[{"id":"01a21f86-1ac2-…","tenant_id":"acme","resource":{"type":"dashboard","id":"01a21f85-…","name":"Usage 2"},
+///               "scope":"embed:read","permissions":{…},"actor":{"type":"api_key","label":"Default admin key",…},
+///               "issued_at":"2026-11-28T00:20:12.000Z","expires_at":"2026-11-28T01:20:12.000Z","ttl_seconds":3599}],"next":null}
+/// ```
 pub async fn list(
     State(http): State<Http>,
     caller: Caller,
@@ -105,7 +126,7 @@ pub async fn list(
     Ok(List { data, next })
 }
 
-/// Ends a session. 204.
+/// Ends a session. 204; its token is 401 `token_revoked` from now on.
 pub async fn revoke(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.revoke_embed_session(&caller, &id)).await?;
     Ok(NoContent)
@@ -123,7 +144,13 @@ pub struct EmbedKey {
     created_at: Time,
 }
 
-/// Changes the key that signs the tokens of the caller's environment. 201.
+/// Changes the key that signs the tokens of the caller's environment. 201:
+///
+/// ```text
+/// {"kid":"01a21f86-1b10-…","environment":"production","created_at":"2026-11-28T00:20:12.176Z"}
+/// ```
+///
+/// Tokens of the key before it stay valid until they expire; those of an older one end. The secret never leaves the server.
 pub async fn rotate_key(State(http): State<Http>, caller: Caller) -> Result<Created<EmbedKey>> {
     let environment = caller.environment.name.clone();
     let created_at = Time(http.app.now_ms());
@@ -141,6 +168,7 @@ fn entry(session: EmbedSession, name: String, now: i64) -> EmbedSessionView {
         actor: session.actor,
         issued_at: Time(session.issued_at),
         expires_at: Time(session.expires_at),
+        // Whole seconds that are left, by our clock.
         ttl_seconds: (session.expires_at - now).max(0) / 1_000,
     }
 }

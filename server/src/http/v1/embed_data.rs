@@ -1,4 +1,30 @@
 //! `/v1/embed`: what the embed page asks for, with the token of its session.
+//!
+//! The page asks for all widgets at once, and for lines, so that each card is drawn when its data is there:
+//!
+//! ```text
+//! POST /v1/embed/data
+//! Accept: application/x-ndjson
+//! {"widgets": ["calls", "models"], "filters": {"period": "7d", "dimensions": {"model": ["gpt-large"]}}}
+//!
+//! 200
+//! {"widget":"calls","data":[{"value":21}],"meta":{"event_name":"api_call","metric":"count","period":"7d",…},"spark":[…]}
+//! {"widget":"models","code":"query_timeout","error":"…"}
+//! {"expires_in_seconds":3599}
+//! ```
+//!
+//! Without this `Accept` the same is one object: `{"widgets":{"calls":{…},"models":{…}},"expires_in_seconds":3599}`. A request beyond the session
+//! is refused as a whole, before anything is computed:
+//!
+//! ```text
+//! {"widgets": ["models"]}                                 403 this session shows no widget "models"
+//! {"widgets": ["calls"], "filters": {"period": "90d"}}    403 this session does not allow the period 90d
+//! {"widgets": ["calls", "calls"]}                         400 a widget is named twice
+//! {"widgets": ["calls"], "filters": {"plan": "free"}}     400 filters.plan is not a field of this request
+//! a dashboard that is not published                       409 this dashboard is not published
+//! ```
+//!
+//! Answers for viewers say nothing of how they were found: `rows_scanned` would tell of rows that the locks of a session hide.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -99,7 +125,12 @@ impl<T: ToSchema> Gives for NotStored<T> {
     }
 }
 
-/// The published dashboard as this session may see it.
+/// The published dashboard as this session may see it: without hidden widgets, and without their names.
+///
+/// ```text
+/// 200 {"id":"01a21f85-…","name":"Usage 2","widgets":[{"id":"calls",…}],"theme":{},"permissions":{…,"hidden_widgets":[],…},
+///      "periods":["24h","7d"],"allows_dates":false,"offered":{"dimensions":["model"],"numbers":[]},"expires_in_seconds":3599}
+/// ```
 pub async fn dashboard(
     State(http): State<Http>,
     viewer: Viewer,
@@ -219,6 +250,8 @@ impl Answers {
 
 /// The dashboard, and each widget with what it is asked. All rules are checked before anything is
 /// computed, so that lines and whole answers refuse alike.
+///
+/// Errors: 403 for widgets, periods and properties beyond the session; 400 for more than 100 widgets, one that is named twice, wrong filters.
 fn check(
     app: &App,
     viewer: &Viewer,
@@ -248,7 +281,9 @@ fn check(
 /// Answers of widgets by their ids, as text.
 pub type FirstData = BTreeMap<String, Box<RawValue>>;
 
-/// Data of the first look, for the page itself: of as many widgets as are answered in the time.
+/// Data of the first look, for the page itself: of as many widgets as are answered within `limit`, up to 256 KiB.
+///
+/// Widgets that fail or come too late are missing; the page asks for them as for all others.
 pub fn first_data(app: &App, viewer: &Viewer, view: &EmbedView, limit: Duration) -> FirstData {
     let started = std::time::Instant::now();
     let mut answers = BTreeMap::new();
@@ -273,7 +308,7 @@ pub fn first_data(app: &App, viewer: &Viewer, view: &EmbedView, limit: Duration)
     answers
 }
 
-/// A widget's answer, or why it has none.
+/// A widget's answer, or `{"error", "code"}` where it has none: one widget that fails leaves the others as they are.
 fn one(answer: Result<Box<RawValue>>) -> Result<Box<RawValue>> {
     let error = match answer {
         Ok(body) => return Ok(body),
@@ -376,7 +411,14 @@ struct ValueCount {
     count: u64,
 }
 
-/// Lists values of a property to filter by.
+/// Lists values of a property to filter by, most frequent first, at most 100.
+///
+/// ```text
+/// POST /v1/embed/values {"dimension": "model", "search": "LARGE"}
+/// 200 {"values":[{"value":"gpt-large","count":21}],"has_more":false}
+/// POST /v1/embed/values {"dimension": "plan"}
+/// 403 this session lists no values of plan          the dashboard does not offer it
+/// ```
 pub async fn values(
     State(http): State<Http>,
     viewer: Viewer,
@@ -432,7 +474,13 @@ struct Breakdown {
     answer: Box<RawValue>,
 }
 
-/// Breaks one slice of a widget down further.
+/// Breaks one slice of a widget down further, on a click.
+///
+/// ```text
+/// POST /v1/embed/detail {"widget": "models", "dimension": "model", "value": "gpt-large", "filters": {"period": "24h"}}
+/// 200 {"total":{"data":[{"value":3}],…},"course":{"data":[{"bucket":"2026-11-27T00:00:00.000Z","value":0},…],…},"breakdowns":[]}
+/// 403 this session does not allow drilling down     without the permission `allow_drill_down`
+/// ```
 pub async fn detail(
     State(http): State<Http>,
     viewer: Viewer,

@@ -1,4 +1,15 @@
 //! Erasing events, and the receipts.
+//!
+//! ```text
+//! DELETE /v1/tenants/globex/users/u_3/events
+//! 202 {"id":"01a21f86-ef3b-…","scope":"user","tenant_id":"globex","status":"pending","events_removed":0,"event_ids_forgotten":0,
+//!      "segments_rewritten":0,"requested_at":"2026-11-28T00:21:06.491Z","finished_at":null}
+//!
+//! GET /v1/erasures/01a21f86-ef3b-…     108 ms later
+//! 200 {…,"status":"done","events_removed":2,"event_ids_forgotten":2,"segments_rewritten":2,…,"finished_at":"2026-11-28T00:21:06.599Z"}
+//! ```
+//!
+//! `pending` becomes `running` and then `done`. The user's id is in no answer, since the receipt stays.
 
 use axum::extract::State;
 use inlay_engine::{Erasure, Scope};
@@ -22,7 +33,7 @@ use crate::{
 pub struct ErasureView {
     #[schema(format = Uuid)]
     id: String,
-    /// `namespace`, `tenant` or `user`; a user's id is not kept.
+    /// `environment`, `tenant` or `user`; a user's id is not kept.
     #[schema(example = "tenant")]
     scope: &'static str,
     tenant_id: Option<String>,
@@ -36,7 +47,7 @@ pub struct ErasureView {
     finished_at: Option<Time>,
 }
 
-/// Erases all events of a tenant. 202 with the job.
+/// Erases all events of a tenant in the caller's environment that were accepted before. 202 with the job, also where there are none.
 pub async fn tenant(
     State(http): State<Http>,
     caller: Caller,
@@ -46,7 +57,7 @@ pub async fn tenant(
     Ok(Accepted(view(&erasure)))
 }
 
-/// Erases all events of one of a tenant's users. 202 with the job.
+/// Erases all events of one of a tenant's users. 202 with the job. The same user id under another tenant is another user.
 pub async fn user(
     State(http): State<Http>,
     caller: Caller,
@@ -57,7 +68,7 @@ pub async fn user(
     Ok(Accepted(view(&erasure)))
 }
 
-/// All erasures of the environment, newest first.
+/// All erasures of the environment, newest first, also those that are done: they are the receipts.
 pub async fn list(
     State(http): State<Http>,
     caller: Caller,
@@ -68,7 +79,7 @@ pub async fn list(
     Ok(List { data: erasures.iter().map(view).collect(), next })
 }
 
-/// One erasure: how far it is, or its receipt.
+/// One erasure: how far it is, or its receipt. 404 for one of another environment.
 pub async fn get(
     State(http): State<Http>,
     caller: Caller,
@@ -78,6 +89,7 @@ pub async fn get(
     Ok(Answer(view(&erasure)))
 }
 
+/// The JSON of an erasure. One that has begun has a list of the work that is left (`pending`); one that is done has a time.
 fn view(erasure: &Erasure) -> ErasureView {
     let status = match (&erasure.finished_ms, &erasure.pending) {
         (Some(_), _) => "done",

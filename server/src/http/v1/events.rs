@@ -1,4 +1,28 @@
 //! `POST /v1/events`: JSON or NDJSON, compressed or not, of at most 10 MiB.
+//!
+//! Each event is checked alone: good ones are stored, others are listed with their position.
+//!
+//! ```text
+//! POST /v1/events
+//! {"events": [
+//!   {"tenant_id": "acme", "event_name": "api_call", "timestamp": "2026-11-27T10:17:36.789Z", "event_id": "e_81", "user_id": "u_7",
+//!    "string_props": {"model": "gpt-large"}, "numeric_props": {"latency_ms": 12.5}},
+//!   {"tenant_id": "acme", "event_name": "api_call", "timestamp": "yesterday"}]}
+//!
+//! 200 {"accepted":1,"status":"partial","duplicates":0,"rejected":1,"errors":[
+//!   {"index":1,"event_id":null,"field":"timestamp","code":"invalid_field","message":"timestamp is not an ISO 8601 date-time or date"}]}
+//! the same again
+//! 200 {"accepted":1,"status":"partial","duplicates":1,"rejected":1,…}      e_81 is stored once
+//! ```
+//!
+//! As NDJSON, an event a line: `{"tenant_id":"globex"}` is refused with "event_name is required". Bodies that cannot be read at all:
+//!
+//! ```text
+//! Content-Type: application/x-www-form-urlencoded     415 events are sent as application/json or application/x-ndjson
+//! Content-Encoding: br                                415 a body may be compressed with gzip or zstd
+//! more than 10 MiB, before or after decompression     413 a body has at most 10 MiB after decompression
+//! slower than 20 s                                    503 the body took too long to arrive
+//! ```
 
 use std::io::Read;
 
@@ -132,6 +156,11 @@ impl Takes for EventBody {
 }
 
 /// Stores events. 200 once they are on disk and visible; refused ones are listed.
+///
+/// Memory is granted twice: for the body while it is received, and four times its size for the work on it. So a slow sender holds nothing that
+/// work needs.
+///
+/// Errors: 402 beyond the events of the month, 400 for more than 1,000 events, 503 where memory is not granted within 10 s.
 pub async fn ingest(
     State(http): State<Http>,
     caller: Caller,
@@ -180,7 +209,7 @@ fn refused(event: RejectedEvent) -> RejectedView {
     }
 }
 
-/// How a body is compressed.
+/// How a body is compressed, by its `Content-Encoding`.
 #[derive(Clone, Copy)]
 enum Encoding {
     Identity,
@@ -232,6 +261,7 @@ impl Encoding {
     }
 }
 
+/// 413, for a body that was too long as it was sent, or became too long.
 fn too_large() -> ApiError {
     let message = format!("a body has at most {} MiB after decompression", BODY_BYTES_MAX >> 20);
     ApiError::new(Code::PayloadTooLarge, message)

@@ -1,4 +1,19 @@
 //! `/v1/members`: who belongs to the organisation, and who is invited.
+//!
+//! ```text
+//! POST /v1/members/invite {"email": "grace@acme.example", "role": "editor"}
+//! 201 {"id":"01a21f86-ee24-…","email":"grace@acme.example","role":"editor","invited_by":"Default admin key",
+//!      "created_at":"2026-11-28T00:21:06.212Z","expires_at":"2026-12-05T00:21:06.212Z",
+//!      "token":"eyJ0eXAiOiJpbnZpdGUrand0Iiws…","invite_url":"https://inlay.acme.com/console/invite?token=eyJ0…"}
+//! the same again                        409 an invite of this address is pending
+//! {"role": "owner", …}                  400 role must be one of viewer, editor, admin
+//!
+//! PATCH /v1/members/01a21f86-ef0d-… {"role": "viewer"}
+//! 200 {"id":"01a21f86-ef0d-…","email":"grace@acme.example","name":"Grace Hopper","role":"viewer",…}
+//! PATCH or DELETE of the last owner     409 an organisation keeps at least one owner
+//! ```
+//!
+//! No mail is sent: the link is for the one who invites to hand over.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -99,7 +114,7 @@ pub async fn list(
     Ok(List { data: members.into_iter().map(member).collect(), next })
 }
 
-/// Invites somebody. 201 with the link.
+/// Invites somebody. 201 with the link, shown this once; 409 for an address that has an account or an invite.
 pub async fn invite(
     State(http): State<Http>,
     caller: Caller,
@@ -125,7 +140,7 @@ pub async fn invites(
     Ok(List { data: invites.into_iter().map(pending).collect(), next })
 }
 
-/// Withdraws an invite. 204.
+/// Withdraws an invite. 204; its link is 401 from now on.
 pub async fn revoke_invite(
     State(http): State<Http>,
     caller: Caller,
@@ -135,7 +150,7 @@ pub async fn revoke_invite(
     Ok(NoContent)
 }
 
-/// Changes what a member may do. 409 for the last owner.
+/// Changes the role of a member; owners only. 409 for the last owner, 404 for an id that is no member.
 pub async fn update(
     State(http): State<Http>,
     caller: Caller,
@@ -151,7 +166,9 @@ pub async fn update(
     Ok(Answer(member(changed)))
 }
 
-/// Removes a member. 204, or 409 for the last owner.
+/// Removes a member, whose sessions end. 204, or 409 for the last owner.
+///
+/// Viewers and editors remove nobody but themselves, admins also viewers and editors, owners everybody; otherwise 403.
 pub async fn delete(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.delete_member(&caller, &id)).await?;
     Ok(NoContent)

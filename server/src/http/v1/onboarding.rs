@@ -1,4 +1,11 @@
-//! `GET /v1/onboarding/status`.
+//! `GET /v1/onboarding/status`: the checklist of the console's first page.
+//!
+//! ```text
+//! 200 {"sample_only":false,"real_events":43,
+//!      "steps":{"sent_event":true,"created_dashboard":true,"published_dashboard":true,"created_embed_session":true,"invited_member":true}}
+//! ```
+//!
+//! A new organisation has `sample_only: true` and no step done.
 
 use axum::extract::State;
 use serde::Serialize;
@@ -30,7 +37,7 @@ struct Steps {
     invited_member: bool,
 }
 
-/// How far setting up is.
+/// How far setting up is: each step is read from its records.
 pub async fn status(State(http): State<Http>, caller: Caller) -> Result<Answer<OnboardingStatus>> {
     let found = http.run(move |app| app.onboarding(&caller)).await?;
     Ok(Answer(OnboardingStatus {

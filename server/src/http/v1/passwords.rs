@@ -1,4 +1,20 @@
 //! `/v1/auth`: passwords that are forgotten or changed.
+//!
+//! ```text
+//! POST /v1/auth/forgot-password {"email": "grace@acme.example"}
+//! 202, and a mail with https://inlay.acme.com/console/reset-password?token=01a21f86-….LLutSZwW0Ub7…
+//! POST /v1/auth/forgot-password {"email": "nobody@acme.example"}
+//! 202, and no mail
+//! POST /v1/auth/reset-password {"token": "01a21f86-….LLutSZwW0Ub7…", "password": "another horse battery"}
+//! 200 {"user":{…},"org":{…},"role":"editor"}, Set-Cookie: service_session=…
+//! the same again
+//! 401 the link is not valid any more; ask for a new one
+//! an hour after the mail
+//! 401 {"code":"token_expired","error":"the link has expired; ask for a new one",…}
+//!
+//! POST /v1/auth/change-password {"current_password": "wrong", "new_password": "another horse battery"}
+//! 400 {"code":"invalid_field","field":"current_password","error":"current_password is wrong",…}
+//! ```
 
 use std::time::Duration;
 
@@ -53,6 +69,9 @@ pub struct ChangePassword {
 
 /// Sends a link to the address if it has an account. 202 in either case, before anything is looked up: neither the answer
 /// nor its time says whether there is one.
+///
+/// Errors: 400 for text that is no address, 429 by account and by address. Where 256 mails are under way, one is not sent, and the answer is
+/// the same.
 pub async fn forgot(State(http): State<Http>, body: Body<ForgotPassword>) -> Result<AcceptedEmpty> {
     let body = body.read()?;
     count_account(&http, Quota::Login, &body.email)?;
@@ -69,6 +88,7 @@ pub async fn forgot(State(http): State<Http>, body: Body<ForgotPassword>) -> Res
     Ok(AcceptedEmpty)
 }
 
+/// Makes a link and sends it, three times at most: at once, after 20 s and after another 120 s. Failures are for the log only.
 async fn send_link(http: &Http, email: String) {
     let mail = match http.run(move |app| app.request_password_reset(&email)).await {
         Ok(Some(mail)) => mail,

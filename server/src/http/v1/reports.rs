@@ -1,4 +1,20 @@
 //! `/v1/reports`: rules, and their runs.
+//!
+//! ```text
+//! POST /v1/reports
+//! {"dashboard_id": "01a21f85-7783-…", "name": "Weekly usage", "schedule": {"cron": "0 9 * * 1", "timezone": "Europe/Berlin"},
+//!  "format": "pdf", "recipients": ["boss@acme.example"], "tenant_id": "acme"}
+//! 201 {"id":1,…,"enabled":true,"next_run_at":"2026-11-30T08:00:00.000Z",
+//!      "next_runs":["2026-11-30T08:00:00.000Z","2026-12-07T08:00:00.000Z","2026-12-14T08:00:00.000Z"],"last_run":null,…}
+//!
+//! POST /v1/reports/1/run
+//! 202 {"id":"01a21f86-7bda-…","report_id":1,"status":"running","trigger":"manual","scheduled_for":"2026-11-28T00:20:36.954Z",
+//!      "started_at":null,"deliveries":[{"kind":"email","to":"boss@acme.example","status":"pending","error":null}],…}
+//! GET /v1/reports/1/runs     a second later
+//! 200 {"data":[{"id":"01a21f86-7bda-…","status":"succeeded","bytes":172,"deliveries":[{…,"status":"sent"}],…}],"next":null}
+//! ```
+//!
+//! Monday at nine in Berlin is 08:00Z in winter and 07:00Z in summer.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -178,6 +194,7 @@ pub async fn list(
 }
 
 /// A report rule with its last run. 404 when the environment has none of this number.
+/// Viewers and editors see masked receivers, as of alerts: `b…@acme.example`.
 pub async fn get(
     State(http): State<Http>,
     caller: Caller,
@@ -202,7 +219,9 @@ pub async fn runs(
     Ok(List { data, next })
 }
 
-/// Makes a rule. 201.
+/// Makes a rule. 201, with the secret of its webhooks where they are signed.
+///
+/// Errors: 404 for a dashboard that is not there; 409 for too many rules; 400 for the schedule, receivers, tenants.
 pub async fn create(
     State(http): State<Http>,
     caller: Caller,
@@ -229,7 +248,7 @@ pub async fn create(
     Ok(Created(view(rule, true)))
 }
 
-/// Changes a rule.
+/// Changes a rule; absent parts stay. 200 with the whole rule, whose next run follows the new schedule.
 pub async fn update(
     State(http): State<Http>,
     caller: Caller,
@@ -256,7 +275,7 @@ pub async fn update(
     Ok(Answer(view(rule, true)))
 }
 
-/// Runs a report now: the run as it begins. 202.
+/// Runs a report now, beside its schedule: the run as it begins. 202. Its file goes to all receivers.
 pub async fn run(
     State(http): State<Http>,
     caller: Caller,
@@ -267,6 +286,13 @@ pub async fn run(
 }
 
 /// Shows when a schedule would run, and stores nothing.
+///
+/// ```text
+/// POST /v1/reports/preview {"schedule": {"cron": "0 9 * * 1", "timezone": "Europe/Berlin"}}
+/// 200 {"next_runs":["2026-11-30T08:00:00.000Z","2026-12-07T08:00:00.000Z","2026-12-14T08:00:00.000Z"]}
+/// {"cron": "0 9 * *", …}                 400 schedule.cron must have five fields
+/// {"timezone": "Mars/X", …}              400 there is no time zone "Mars/X"
+/// ```
 pub async fn preview(
     State(http): State<Http>,
     _caller: Caller,
@@ -277,7 +303,15 @@ pub async fn preview(
     Ok(Answer(PreviewView { next_runs: runs.into_iter().map(Time).collect() }))
 }
 
-/// Makes the file of a report as it would be sent now, and sends nothing.
+/// Makes the file of a report as it would be sent now, and sends nothing. One is drawn at a time; 503 after 10 s of waiting.
+///
+/// ```text
+/// GET /v1/reports/1/file
+/// 200, Content-Type: text/csv, Content-Disposition: attachment; filename="Weekly-usage-2026-11-28.csv"; …
+/// widget_id,widget_title,bucket,group,metric,value
+/// calls,Calls,,,count,32
+/// models,Models,,gpt-large,count,21
+/// ```
 pub async fn file(
     State(http): State<Http>,
     caller: Caller,
@@ -290,7 +324,7 @@ pub async fn file(
     Ok(Download { name: file.name, content_type: file.content_type, bytes: file.bytes.to_vec() })
 }
 
-/// Deletes a rule. 204.
+/// Deletes a rule. 204, or 404 for a number that no rule of the environment has.
 pub async fn delete(
     State(http): State<Http>,
     caller: Caller,
@@ -300,6 +334,7 @@ pub async fn delete(
     Ok(NoContent)
 }
 
+/// The JSON of a rule. `sees_all`: whether the caller may know where it sends to.
 fn view(report: Report, sees_all: bool) -> ReportView {
     let Report { rule, last_run, new_secret } = report;
     let next_runs = next_runs(&rule).into_iter().map(Time).collect();

@@ -2,6 +2,15 @@
 //!
 //! `{"bucket":"2026-11-20T00:00:00.000Z","group":"gpt-large","value":12}`: an answer may have some thousand rows, so they
 //! are written as they are, without a tree or a serializer in between.
+//!
+//! ```text
+//! query                             row
+//! count                             {"value":32}
+//! count, granularity                {"bucket":"2026-11-21T00:00:00.000Z","value":5}
+//! count, group_by                   {"group":null,"value":1}          events without the property
+//! avg of no events                  {"value":null}
+//! compare=previous                  {"value":7,"previous":0.5}
+//! ```
 
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -15,7 +24,7 @@ use utoipa::{
 
 use crate::{app::QueryRow, base::instant::Instants, engine::Value};
 
-/// A number of an answer: an integer for counts, null for nothing.
+/// A number of an answer: an integer for counts, null for nothing. `58.75` is written as it is, `100.0` as `100`.
 #[derive(Debug, Clone, Copy)]
 pub struct Number(pub Value);
 

@@ -1,4 +1,15 @@
-//! `/v1/saved-queries`: kept, changed, starred, deleted.
+//! `/v1/saved-queries`: stored, changed, starred, deleted. `sql` runs them.
+//!
+//! ```text
+//! POST /v1/saved-queries
+//! {"name": "Calls by tenant", "sql": "SELECT tenant_id, count(*) AS n FROM events WHERE event_name = $1 GROUP BY 1 ORDER BY 2 DESC"}
+//! 201 {"id":"01a21f86-8796-…","name":"Calls by tenant","sql":"SELECT …","dataset":"events","starred":false,"created_by":null,…}
+//!
+//! PATCH /v1/saved-queries/01a21f86-8796-… {"starred": true}                    200, first in the list from now on
+//! POST /v1/saved-queries/01a21f86-8796-…/run {"params": ["api_call"]}          200 {"columns":[…],"rows":[["acme",32],["globex",10]],…}
+//! ```
+//!
+//! A statement is stored without a check of its syntax: tables and functions may be there later.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -63,6 +74,8 @@ pub struct SavedQueryView {
 }
 
 /// All of the organisation: starred ones first, then newest first.
+///
+/// The key of a page is the star and the id, such as `101a21f86-8796-…`, since the order is not that of the ids alone.
 pub async fn list(
     State(http): State<Http>,
     caller: Caller,
@@ -74,7 +87,7 @@ pub async fn list(
     Ok(List { data: queries.into_iter().map(view).collect(), next })
 }
 
-/// Keeps a query. 201.
+/// Stores a query. 201, or 409 for the 1,001st of the organisation.
 pub async fn create(
     State(http): State<Http>,
     caller: Caller,
@@ -90,7 +103,7 @@ pub async fn create(
     http.run(move |app| app.create_saved_query(&caller, new)).await.map(view).map(Created)
 }
 
-/// Changes a query.
+/// Changes a query; absent parts stay. 200 with the whole of it.
 pub async fn update(
     State(http): State<Http>,
     caller: Caller,
@@ -99,6 +112,7 @@ pub async fn update(
 ) -> Result<Answer<SavedQueryView>> {
     let query = http
         .run(move |app| {
+            // Whether the query exists comes before what is wrong with the body.
             app.find_saved_query(&caller, &id)?;
             let body = body.read()?;
             let change = SavedQueryChange {
@@ -113,7 +127,7 @@ pub async fn update(
     Ok(Answer(view(query)))
 }
 
-/// Deletes a query. 204.
+/// Deletes a query. 204; 404 for one of another organisation.
 pub async fn delete(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.delete_saved_query(&caller, &id)).await?;
     Ok(NoContent)

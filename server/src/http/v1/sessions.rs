@@ -1,4 +1,13 @@
 //! `/v1/auth/sessions`: one's own console sessions.
+//!
+//! ```text
+//! GET /v1/auth/sessions
+//! 200 {"data":[{"id":"01a21f84-f44c-…","created_at":"2026-11-28T00:18:56.716Z","seen_at":"2026-11-28T00:18:56.716Z","ip":"203.0.113.7",
+//!               "user_agent":"Mozilla/5.0 (X11; Linux x86_64) Firefox/145.0","current":true},
+//!              {"id":"01a21f84-f2ae-…",…,"current":false}],"next":null}
+//! DELETE /v1/auth/sessions/01a21f84-f2ae-…     204: a lost laptop is logged out
+//! GET, with an API key                         403 an API key of this scope may not do this
+//! ```
 
 use axum::extract::State;
 use serde::Serialize;
@@ -35,7 +44,7 @@ pub struct SessionView {
     current: bool,
 }
 
-/// The caller's sessions, newest first.
+/// The sessions of the caller's user, newest first. Nobody sees those of other members, whatever the role.
 pub async fn list(
     State(http): State<Http>,
     caller: Caller,
@@ -47,7 +56,7 @@ pub async fn list(
     Ok(List { data: sessions.into_iter().map(view).collect(), next })
 }
 
-/// Ends one of the caller's sessions, also the one that asks. 204.
+/// Ends one of the caller's sessions, also the one that asks. 204; 404 for a session of another user.
 pub async fn end(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.end_own_session(&caller, &id)).await?;
     Ok(NoContent)

@@ -1,4 +1,11 @@
-//! `/v1/settings/org`: what the organisation is called, and deleting it.
+//! `/v1/settings/org`: name and contact address of the organisation, and deleting it.
+//!
+//! ```text
+//! PATCH /v1/settings/org {"name": "Acme Corp"}
+//! 200 {"id":"01a21f84-…","name":"Acme Corp","email":"ada@acme.example","plan":"growth",
+//!      "environments":[{"id":"01a21f84-…","name":"production"},{"id":"01a21f84-…","name":"development"}],"created_at":"2026-11-28T00:18:56.302Z"}
+//! DELETE /v1/settings/org     204 for an owner; 403 for an admin and for a key
+//! ```
 
 use axum::extract::State;
 use serde::Deserialize;
@@ -35,7 +42,7 @@ pub async fn get(State(http): State<Http>, caller: Caller) -> Result<Answer<OrgV
     Ok(Answer(auth::org(&org)))
 }
 
-/// Changes its name or contact address.
+/// Changes its name or contact address. The address is that of the organisation, not of a member who logs in.
 pub async fn update(
     State(http): State<Http>,
     caller: Caller,
@@ -48,7 +55,8 @@ pub async fn update(
     Ok(Answer(auth::org(&org)))
 }
 
-/// Deletes the organisation and everything that belongs to it. 204.
+/// Deletes the organisation and everything that belongs to it. 204: keys, sessions and embeds end in the same instant, and its events are
+/// erased by a job, usually within seconds.
 pub async fn delete(State(http): State<Http>, caller: Caller) -> Result<NoContent> {
     http.run(move |app| app.delete_org(&caller)).await?;
     Ok(NoContent)

@@ -1,4 +1,29 @@
 //! `/v1/query/adhoc` and the run of a saved query: SQL over the caller's events.
+//!
+//! The header `Accept` chooses the form:
+//!
+//! ```text
+//! POST /v1/query/adhoc
+//! {"sql": "SELECT string_props[$1] AS model, count(*) AS calls, avg(numeric_props[$2]) AS ms FROM events GROUP BY 1 ORDER BY 2 DESC",
+//!  "params": ["model", "latency_ms"]}
+//!
+//! application/json       {"columns":[{"name":"model","type":"VARCHAR"},{"name":"calls","type":"BIGINT"},{"name":"ms","type":"DOUBLE"}],
+//!                         "rows":[["gpt-large",27,57.03703703703704],["gpt-small",14,58.75],[null,2,null]],
+//!                         "stats":{"wall_ms":7,"rows_returned":3,"truncated":false}}
+//! text/csv               tenant_id,n            of another statement; X-Truncated: false
+//!                        acme,33
+//! application/x-ndjson   {"tenant_id":"acme","n":33}
+//!                        {"stats":{"rows_returned":2,"truncated":false,"wall_ms":6}}
+//! ```
+//!
+//! Statements that are refused:
+//!
+//! ```text
+//! SELECT tenant FROM events     400 {"code":"invalid_sql","line":1,"column":8,"hint":"did you mean tenant_id? …","field":"sql",…}
+//! GIVE 1                        400 syntax: Expected: an SQL statement, found: GIVE
+//! DELETE FROM events            400 only SELECT and WITH statements are answered
+//! the sixth in a second         429
+//! ```
 
 use axum::{
     body::{Body as ResponseBody, Bytes},
@@ -110,7 +135,10 @@ impl Gives for SqlResponse {
     }
 }
 
-/// Answers a statement.
+/// Answers a statement over the events of the caller's environment. 200 in one of three forms.
+///
+/// Errors: `invalid_sql` with its position, `query_timeout` after 10 s, `query_too_large`; 503 where no worker is free in time. As NDJSON an
+/// error may also be the last line, since rows are on their way already.
 pub async fn adhoc(
     State(http): State<Http>,
     caller: Caller,
@@ -121,7 +149,7 @@ pub async fn adhoc(
     run(&http, &caller, sql, params, form(&headers)).await
 }
 
-/// Answers a saved query.
+/// Answers a saved query, with values for its parameters. A body need not be sent.
 pub async fn run_saved(
     State(http): State<Http>,
     caller: Caller,
@@ -159,6 +187,7 @@ fn form(headers: &HeaderMap) -> Form {
     best.1
 }
 
+/// Begins a statement and writes its answer in one of the forms. Only lines are sent before the statement has ended.
 async fn run(
     http: &Http,
     caller: &Caller,
@@ -178,6 +207,7 @@ async fn run(
     Ok(SqlResponse(response))
 }
 
+/// How it went: milliseconds since it was asked, rows, and whether there were more than an answer has.
 fn stats(started: Instant, done: inlay_sql_protocol::Done) -> SqlStats {
     SqlStats {
         wall_ms: started.elapsed().as_millis() as u64,
@@ -186,6 +216,7 @@ fn stats(started: Instant, done: inlay_sql_protocol::Done) -> SqlStats {
     }
 }
 
+/// JSON as bytes, for the parts of an answer that is put together by hand.
 fn text<T: Serialize>(value: &T) -> Result<Vec<u8>> {
     let failed = |error| ApiError::internal(format!("an answer cannot be written: {error}"));
     serde_json::to_vec(value).map_err(failed)
@@ -218,6 +249,7 @@ fn held(bytes: Vec<u8>, permit: StatementPermit) -> ResponseBody {
     ResponseBody::new(Paced(Bytes::from_owner(HeldBytes { bytes, _permit: permit })))
 }
 
+/// Bytes of an answer with the permit for their memory; both are released when the last chunk was written.
 struct HeldBytes {
     bytes: Vec<u8>,
     _permit: StatementPermit,

@@ -2,6 +2,19 @@
 //!
 //! Opening the link changes nothing, since scanners of mails open links. The button of the page does, and a mail program
 //! that sends `List-Unsubscribe=One-Click` (RFC 8058).
+//!
+//! ```text
+//! GET /v1/unsubscribe?token=eyJ0eXAiOiJ1bnN1YnNjcmliZSt…
+//! 200 "Stop these mails?" The alert Too many errors sends mails to ops@acme.example. [Stop mails to this address]
+//! POST /v1/unsubscribe?token=eyJ0eXAiOiJ1bnN1YnNjcmliZSt…
+//! 200 "No more mails"
+//! GET /v1/unsubscribe?token=x
+//! 404 "This link is not valid"
+//! POST /v1/unsubscribe?token=x
+//! 404 {"code":"not_found","error":"this link is not valid, or its rule is gone",…}
+//! ```
+//!
+//! No login: the token is signed, and names rule and address.
 
 use askama::Template;
 use axum::{
@@ -45,7 +58,7 @@ pub struct UnsubscribePage {
 /// A page that asks; 404 with one that says that the link is not valid.
 pub struct AskPage(UnsubscribePage);
 
-/// Asks whether the mails should stop.
+/// Asks whether the mails should stop. 200 with a button, 404 with a page that says that the link is not valid.
 pub async fn ask(
     State(http): State<Http>,
     Params(parameters): Params<LinkParameters>,
@@ -59,7 +72,7 @@ pub async fn ask(
     }
 }
 
-/// Stops the mails of the link. Its token is the credential.
+/// Stops the mails of the link. 200 with a page; again with the same link, the answer is the same. Its token is the credential.
 pub async fn stop(
     State(http): State<Http>,
     Params(parameters): Params<LinkParameters>,
@@ -94,6 +107,7 @@ impl IntoResponse for AskPage {
     }
 }
 
+/// The description of an answer that is a page.
 fn page_response(text: &str) -> utoipa::openapi::Response {
     let mut response = utoipa::openapi::Response::new(text);
     let content = Content::new(Some(text_schema()));

@@ -1,4 +1,15 @@
-//! `GET /v1/usage`.
+//! `GET /v1/usage`: events, queries and embeds of a period, for the page of the console and for bills.
+//!
+//! ```text
+//! GET /v1/usage?period=7d
+//! 200 {"period":"7d","events":{"used":43,"limit":20000000},"queries":21,"embed_sessions":3,"embed_views":1,
+//!      "by_day":[{"date":"2026-11-21","events":0},…,{"date":"2026-11-28","events":43}],
+//!      "top_tenants":[{"tenant_id":"acme","events":33},{"tenant_id":"globex","events":10}]}
+//! GET /v1/usage?period=2d
+//! 400 period must be one of 1h, 24h, 7d, 30d, 90d, not "2d"
+//! ```
+//!
+//! All 43 events arrived on the 28th, although nearly all of them happened in the days before: `by_day` counts arrivals.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -61,7 +72,7 @@ struct TenantEvents {
     events: u64,
 }
 
-/// What was used.
+/// Usage of the caller's environment. It takes a permit of a query, by which `top_tenants` are counted.
 pub async fn get(
     State(http): State<Http>,
     caller: Caller,

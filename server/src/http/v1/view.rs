@@ -1,4 +1,19 @@
 //! Parts of answers that several resources share.
+//!
+//! ```text
+//! Time            1795169856789                  "2026-11-20T10:17:36.789Z"
+//! present         {"webhook_url": null}          Some(None): set it to nothing; {} is None: leave it
+//! query           rows and how they were found   {"data":[…],"meta":{…}}
+//! widget          the same, of a widget          … and "spark"; for viewers of embeds without the cost of the query
+//! recipient_view  ops@acme.example               "o…@acme.example" for viewers and editors
+//! ```
+//!
+//! `meta.plan` of `GET /v1/query?…&explain=true`, one step for each source:
+//!
+//! ```text
+//! {"source":"01a21f84-d950-…","level":"merged","rows":0,"series":0,"rolled_up":0,"by_day":0,"by_hour":0,"skipped":"outside the window"}
+//! {"source":"memtable","level":"memory","rows":32,"series":1,"rolled_up":0,"by_day":0,"by_hour":0,"rejected":"rows in memory have no rollups"}
+//! ```
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -26,7 +41,9 @@ use crate::{
 const META_BYTES: usize = 512;
 const ROW_BYTES: usize = 80;
 
-/// Tells a null from what is absent.
+/// Tells a null from an absent field, where a null ends something.
+///
+/// With `#[serde(default, deserialize_with = "present")]` an absent field is `None`, `null` is `Some(None)`, a value `Some(Some(value))`.
 pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> std::result::Result<Option<Option<T>>, D::Error> {
@@ -220,7 +237,7 @@ impl<'a> Step<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// Without what tells how the answer was found.
+    /// Without numbers of rows, times and sources: they would tell a viewer of rows that the locks of a session hide.
     fn without_cost(self) -> Self {
         Self {
             query_time_ms: None,
@@ -290,6 +307,7 @@ fn unwritable(error: impl std::fmt::Display) -> ApiError {
     ApiError::internal(format!("an answer cannot be written: {error}"))
 }
 
+/// A value as JSON that is put into another answer as it is.
 fn raw(body: &impl Serialize) -> Result<Box<RawValue>> {
     serde_json::value::to_raw_value(body).map_err(unwritable)
 }
@@ -337,7 +355,7 @@ pub fn widget(answer: &WidgetAnswer, reader: For) -> Result<Box<RawValue>> {
     }
 }
 
-/// Whom something was told, as those see it who may know receivers, or who may not.
+/// Delivery status of a recipient, for callers who may know receivers (`sees_all`) or may not: then address and error are masked.
 pub fn recipient_view(recipient: RecipientStatus, sees_all: bool) -> RecipientStatus {
     let masked = |to: String| match recipient.kind.as_str() {
         "webhook" => masked_url(&to),

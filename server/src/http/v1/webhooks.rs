@@ -1,4 +1,20 @@
 //! `/v1/webhooks`: how webhooks of alerts and reports went, and sending one again.
+//!
+//! ```text
+//! GET /v1/webhooks
+//! 200 {"window_hours":24,"rules":[
+//!   {"source":"alert","source_id":1,"name":"Too many errors","webhook_url":"https://hooks.acme.com/fail","success_24h":1,"failure_24h":1,
+//!    "last_status_code":500,"last_error":null,"last_response_excerpt":"down for maintenance","last_duration_ms":0,…,
+//!    "attempts":[{"id":"01a21f86-7bc4-…","attempt":1,"retry":0,"status_code":500,"response_excerpt":"down for maintenance",…},
+//!                {"id":"01a21f86-7ba5-…","attempt":1,"retry":0,"status_code":200,"response_excerpt":"ok",…}]}]}
+//!
+//! POST /v1/webhooks/01a21f86-7bc4-…/retry
+//! 202
+//! POST /v1/webhooks/0190aaaa-0000-7000-8000-000000000000/retry
+//! 404 delivery not found
+//! ```
+//!
+//! A receiver that answered has no `error`, whatever its status: the status says it.
 
 use axum::extract::State;
 use serde::Serialize;
@@ -63,14 +79,16 @@ struct AttemptView {
     created_at: Time,
 }
 
-/// How it went in the last 24 hours.
+/// Attempts of the last 24 hours, by rule, the newest first. A rule without a webhook is listed while it has attempts.
 pub async fn list(State(http): State<Http>, caller: Caller) -> Result<Answer<Webhooks>> {
     let rules = http.run(move |app| app.webhook_deliveries(&caller)).await?;
     let rules = rules.into_iter().map(rule).collect();
     Ok(Answer(Webhooks { window_hours: WINDOW_HOURS, rules }))
 }
 
-/// Sends the message of an attempt again.
+/// Sends the message of an attempt again: the same body with the same `webhook-id`. 202; how it went is an attempt of its own in the list.
+///
+/// Errors: 404; 409 when it is being sent, was sent three times by hand, or its rule posts to another address now.
 pub async fn retry(
     State(http): State<Http>,
     caller: Caller,

@@ -1,4 +1,20 @@
 //! `/v1/widgets`: standalone widgets, and a widget's data without saving it.
+//!
+//! ```text
+//! POST /v1/widgets {"kind": "number", "title": "Calls", "query": {"event_name": "api_call", "metric": "count", "period": "7d"}}
+//! 201 {"id":"01a21f85-77a5-…","kind":"number",…,"viz":{},"layout":{"x":0,"y":0,"w":6,"h":4},"status":"draft","version":1,…}
+//! PATCH /v1/widgets/01a21f85-77a5-… {"title": "All calls"}, If-Match: "1"
+//! 200, ETag: "2"
+//! POST /v1/widgets/01a21f85-77a5-…/publish
+//! 204, version 3, status published
+//!
+//! POST /v1/widgets/preview/data
+//! {"widget": {"id": "t", "kind": "table", "title": "Models", "query": {"event_name": "api_call", "group_by": "model", "period": "7d",
+//!    "measures": [{"metric": "count", "label": "Calls"}, {"metric": "avg", "numeric_prop": "latency_ms", "label": "Latency"}]},
+//!    "viz": {}, "layout": {"x": 0, "y": 0, "w": 6, "h": 4}},
+//!  "tenant_id": "acme", "overrides": {"period": "24h", "filters": {"plan": "pro"}}}
+//! 200 {"data":[{"group":"gpt-large","values":[2,58.75]},{"group":"gpt-small","values":[1,100]}],"meta":{…}}
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -106,7 +122,7 @@ pub async fn list(
     Ok(List { data: all.into_iter().map(standalone).collect(), next })
 }
 
-/// One of them.
+/// A standalone widget with its version as `ETag`. 304 when the client has this version, 404 for one of another environment.
 pub async fn get(
     State(http): State<Http>,
     caller: Caller,
@@ -117,7 +133,7 @@ pub async fn get(
     Ok(Versioned { version: widget.version, value: standalone(widget), known })
 }
 
-/// Makes one. 201.
+/// Makes a standalone widget as a draft. 201, or 409 for the 1,001st of the organisation.
 pub async fn create(
     State(http): State<Http>,
     caller: Caller,
@@ -137,7 +153,7 @@ pub async fn create(
     Ok(Created(standalone(made)))
 }
 
-/// Changes the draft.
+/// Changes the draft; absent parts stay. 409 when `If-Match` names an older version.
 pub async fn update(
     State(http): State<Http>,
     caller: Caller,
@@ -163,13 +179,14 @@ pub async fn publish(State(http): State<Http>, caller: Caller, Id(id): Id) -> Re
     Ok(NoContent)
 }
 
-/// Deletes one. 204.
+/// Deletes a standalone widget with its snapshot. 204.
 pub async fn delete(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.delete_standalone_widget(&caller, &id)).await?;
     Ok(NoContent)
 }
 
-/// Answers as `GET /v1/query`.
+/// Answers a widget that need not be stored, as `GET /v1/query` does: the editor draws with it while somebody types. A text has no data:
+/// `{"data":[],"meta":{}}`.
 pub async fn preview(
     State(http): State<Http>,
     caller: Caller,
@@ -202,6 +219,13 @@ pub struct WidgetParameters {
 }
 
 /// Answers a widget of a draft as `GET /v1/query`.
+///
+/// ```text
+/// GET /v1/dashboards/01a21f85-…/widgets/calls/data?tenant_id=acme&period=7d
+/// 200 {"data":[{"value":32}],"meta":{…},"spark":[{"bucket":"2026-11-21T00:00:00.000Z","value":5},…]}
+/// the same without tenant_id, with a key
+/// 400 tenant_id is required
+/// ```
 pub async fn data(
     State(http): State<Http>,
     caller: Caller,

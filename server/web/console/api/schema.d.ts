@@ -2096,7 +2096,7 @@ export interface components {
             id: string;
             requested_at: components["schemas"]["Time"];
             /**
-             * @description `namespace`, `tenant` or `user`; a user's id is not kept.
+             * @description `environment`, `tenant` or `user`; a user's id is not kept.
              * @example tenant
              */
             scope: string;
@@ -4469,7 +4469,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `token_expired`, `unauthenticated` */
+            /** @description `token_expired`, `token_revoked`, `unauthenticated` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8021,6 +8021,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `not_published` */
             409: {
                 headers: {
@@ -8102,6 +8111,15 @@ export interface operations {
             };
             /** @description `embed_permission` */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8214,6 +8232,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `not_published` */
             409: {
                 headers: {
@@ -8312,6 +8339,15 @@ export interface operations {
             };
             /** @description `embed_permission` */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

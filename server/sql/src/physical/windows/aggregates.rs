@@ -2,6 +2,14 @@
 //!
 //! Of integers, sums up to each row are enough: a frame's is the difference of two. Numbers with a point are added up, from the frame before where
 //! one goes on from it and from sums of blocks where not. The least and the most are among few rows that come into question.
+//!
+//! ```text
+//! integers   3  1  4  1  5        sums before each row   0  3  4  8  9  14       1..4 is 9 - 3 = 6
+//! counted    y  n  y  y  y        counted before each    0  1  1  2  3  4        1..4 is 3 - 1 = 2
+//! doubles    frames 0..3, 0..4    the second is the first plus row 3
+//!            frames 0..9000, 1..9000    rows 1 to 63, then blocks: 63 of 64 rows, one of 4,096, 12 of 64, and rows 8960 to 8999
+//! most of    3  1  4  1  5        the queue after row 1: 3, 1; after row 2: 4; after row 3: 4, 1; after row 4: 5
+//! ```
 
 use std::{cmp::Ordering, collections::VecDeque, ops::Range, sync::Arc};
 
@@ -18,7 +26,8 @@ use datafusion_common::{Result, internal_err};
 
 use crate::row_order::in_order;
 
-/// Rows that are added up as one where a frame does not go on from the last one, and such sums that are again.
+/// Rows that are added up as one where a frame does not go on from the last one, and such sums that are again: a frame of a million rows is a
+/// few hundred additions.
 const BLOCK_ROWS: usize = 64;
 
 /// Rows that have a value and meet the filter; nothing where all do.
@@ -33,7 +42,9 @@ pub fn counted(values: &ArrayRef, filter: Option<&BooleanArray>) -> Option<NullB
 
 /// How many rows before each are counted.
 pub enum Counts {
+    /// Every row is: a frame's count is its length.
     All,
+    /// Of each row how many before it are, and behind the last how many there are in all: `0, 1, 1, 2` of yes, no, yes.
     Before(Vec<u32>),
 }
 
@@ -60,7 +71,9 @@ impl Counts {
     }
 }
 
-/// Sums and averages of frames; null where no row is counted.
+/// Sums and averages of frames; null where no row is counted. The answer has the type of the values: integers, or doubles.
+///
+/// Errors: another type, which [`super::Kind::takes`] has refused.
 pub fn sums(
     is_average: bool,
     values: &ArrayRef,
@@ -121,6 +134,7 @@ pub fn sums(
     })
 }
 
+/// The sum before each row, and behind the last that of all: `0, 3, 4, 8` of `3, 1, 4`.
 fn running<T: Copy + Default>(
     rows: usize,
     value: impl Fn(usize) -> T,
@@ -138,14 +152,17 @@ fn running<T: Copy + Default>(
 
 /// Sums of numbers with a point, which are added up and never taken away: a difference of large sums would have few digits left.
 struct FloatSums<'a> {
+    /// Zero where a row is not counted.
     values: &'a [f64],
     /// Sums of so many rows each, and so on: 64, 4,096, 262,144.
     levels: Vec<(usize, Vec<f64>)>,
+    /// The frame that was added up last, and its sum.
     last: Range<usize>,
     sum: f64,
 }
 
 impl<'a> FloatSums<'a> {
+    /// With the sums of all blocks, which takes one pass over the values.
     fn new(values: &'a [f64]) -> Self {
         let mut levels: Vec<(usize, Vec<f64>)> = Vec::new();
         let mut size = BLOCK_ROWS;
@@ -158,6 +175,7 @@ impl<'a> FloatSums<'a> {
         Self { values, levels, last: 0..0, sum: 0.0 }
     }
 
+    /// The sum of a frame: that of the last one and the rows behind it, where both begin at the same row, else from the largest blocks that fit.
     fn of(&mut self, frame: Range<usize>) -> f64 {
         let goes_on = frame.start == self.last.start && frame.end >= self.last.end;
         let (mut sum, mut at) =
@@ -182,7 +200,9 @@ impl<'a> FloatSums<'a> {
 }
 
 /// The place of the least or the most value of each frame. Neither end of a frame is before that of the frame before, within a
-/// partition.
+/// partition. Null where no row of a frame has a value; of equal values the row of any.
+///
+/// Errors: a type that has no order.
 pub fn extremes(
     values: &ArrayRef,
     is_most: bool,

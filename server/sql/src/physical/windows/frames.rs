@@ -2,6 +2,16 @@
 //!
 //! Of sorted rows whose order is `10, 20, 20, 35`, `RANGE 10 PRECEDING` is `0..1, 0..3, 0..3, 3..4`, and `ROWS 1 PRECEDING` is
 //! `0..1, 0..2, 1..3, 2..4`.
+//!
+//! ```text
+//! RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW      0..1  0..3  0..3  0..4     up to the last row that is alike
+//! ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING               1..3  2..4  3..4  4..4     the last has no rows: a sum is null
+//! ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW       0..1  0..2  0..3  0..4
+//! RANGE BETWEEN 10 FOLLOWING AND UNBOUNDED FOLLOWING     1..4  3..4  3..4  4..4     from 20, 30, 30 and 45 on
+//! ```
+//!
+//! Rows whose order is null are alike, and nothing is at a distance from them: a bound with a distance is that of these rows. With `DESC`,
+//! values are turned around and rise again.
 
 use std::{cmp::Ordering, ops::Range};
 
@@ -16,13 +26,17 @@ use arrow::{
 use datafusion_common::ScalarValue;
 use datafusion_expr::{WindowFrame, WindowFrameBound, WindowFrameUnits};
 
+/// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
+/// Nanoseconds of a millisecond.
 const MS_NANOS: i64 = 1_000_000;
 
 /// Which rows a function looks at.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WindowBounds {
+    /// Where it begins, that row included.
     start: Bound,
+    /// Where it ends, that row included.
     end: Bound,
 }
 
@@ -40,7 +54,15 @@ enum Bound {
 }
 
 impl WindowBounds {
-    /// Of what is written. Nothing for kinds of frames that are not known here.
+    /// Of what is written. `order` is the type of the first key of the order. Nothing for kinds of frames that are not known here:
+    ///
+    /// ```text
+    /// ROWS 6 PRECEDING                            Rows(-6), Rows(0)
+    /// RANGE INTERVAL '1 hour' PRECEDING           Values(-3600000.0, -3600000), Peers        over times in milliseconds
+    /// UNBOUNDED PRECEDING AND CURRENT ROW         Partition, Peers                           RANGE or GROUPS
+    /// GROUPS 2 PRECEDING                          nothing
+    /// RANGE INTERVAL '1 month' PRECEDING          nothing: months have no length
+    /// ```
     pub fn of(frame: &WindowFrame, order: Option<&DataType>) -> Option<Self> {
         let bound = |bound: &WindowFrameBound| -> Option<Bound> {
             let (distance, sign) = match bound {
@@ -70,14 +92,15 @@ impl WindowBounds {
         Some(Self { start: bound(&frame.start_bound)?, end: bound(&frame.end_bound)? })
     }
 
-    /// Whether it needs to be known which rows are alike.
+    /// Whether it needs to be known which rows are alike. Frames by distance need it for rows whose order is null.
     pub fn needs_peers(&self) -> bool {
         [self.start, self.end].contains(&Bound::Peers)
             || matches!((self.start, self.end), (Bound::Values(..), _) | (_, Bound::Values(..)))
     }
 }
 
-/// A distance between values of a type, as a number and as a whole one. Nothing where it is neither.
+/// A distance between values of a type, as a number and as a whole one. Nothing where it is neither: `1.5` over doubles is 1.5 and 0, an hour
+/// over times 3,600,000 both ways, a negative distance and a microsecond nothing.
 fn between(distance: &ScalarValue, order: &DataType) -> Option<(f64, i64)> {
     let whole = |value: i64| (value >= 0).then_some((value as f64, value));
     match (distance, order) {
@@ -100,7 +123,7 @@ fn between(distance: &ScalarValue, order: &DataType) -> Option<(f64, i64)> {
     }
 }
 
-/// Rows in their order, and what belongs together.
+/// Rows in their order, and what belongs together. Ranges are of rows of all partitions together: `0..1, 1..3`.
 pub struct Layout {
     /// Rows of each partition.
     pub partitions: Vec<Range<usize>>,
@@ -127,6 +150,7 @@ impl Layout {
         (starts, ends)
     }
 
+    /// The first row of each frame, or the row behind the last, appended to `to`.
     fn bounds(&self, bound: Bound, is_start: bool, to: &mut Vec<u32>) {
         let side = |range: &Range<usize>| if is_start { range.start } else { range.end } as u32;
         let each = |ranges: &[Range<usize>], to: &mut Vec<u32>| {
@@ -180,7 +204,10 @@ impl Layout {
         }
     }
 
-    /// Bounds of the rows that have a value: values rise within a partition, and so do bounds.
+    /// Bounds of the rows that have a value: values rise within a partition, and so do bounds, so each row is passed once.
+    ///
+    /// `value` gives the order of a row, turned around where it falls, and `add` the limit of a row. Of `10, 20, 20, 35` and `RANGE 10
+    /// PRECEDING` limits are 0, 10, 10 and 25, and the first rows at them or behind them 0, 0, 0 and 3.
     fn at_distance<V>(
         &self,
         order: &ArrayRef,

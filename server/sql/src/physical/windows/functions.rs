@@ -1,6 +1,20 @@
 //! What functions of rows around a row come to, for all rows at once.
 //!
 //! `lag(x)` is `x` of other places, `rank()` is known of where rows are alike, and `sum(x) OVER (… ORDER BY t)` goes on from the row before.
+//!
+//! Of one partition, `OVER (ORDER BY n)`:
+//!
+//! ```text
+//! n                    10      20      20      35
+//! row_number()         1       2       3       4
+//! rank()               1       2       2       4        rows before those that are alike, plus 1
+//! dense_rank()         1       2       2       3        groups of rows that are alike
+//! percent_rank()       0       0.333   0.333   1        rows before, of 3 others
+//! cume_dist()          0.25    0.75    0.75    1        rows up to the last that is alike, of 4
+//! ntile(3)             1       1       2       3        two rows, one, one
+//! lag(n, 1, 0)         0       10      20      20
+//! nth_value(n, 2)      NULL    20      20      20       within the frame up to the current row and its peers
+//! ```
 
 use std::{ops::Range, sync::Arc};
 
@@ -23,28 +37,41 @@ use super::{
 /// A function of rows around a row, of those that are computed for all rows at once.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
+    /// `row_number()`: the position in the partition, from 1.
     RowNumber,
+    /// `rank()`: the position of the first row that is like this one, from 1.
     Rank,
+    /// `dense_rank()`: which group of rows that are alike it is, from 1.
     DenseRank,
+    /// `percent_rank()`: the share of the other rows that come before, 0 to 1; 0 for a row that is alone.
     PercentRank,
+    /// `cume_dist()`: the share of the rows up to the last that is like this one, above 0 to 1.
     CumeDist,
-    /// Which of so many parts of about the same size a row is in.
+    /// Which of so many parts of about the same size a row is in, from 1.
     Ntile(u64),
-    /// The value so many rows further on, and what there is instead.
+    /// The value so many rows further on, and what there is instead: -2 of `lag(x, 2)`, 1 of `lead(x)`.
     Shifted(i64, ScalarValue),
+    /// `first_value(x)`: of the first row of the frame, null where the frame has none.
     First,
+    /// `last_value(x)`: of the last row of the frame.
     Last,
-    /// The value of the row of this number in the frame, counted from one.
+    /// The value of the row of this number in the frame, counted from one: `nth_value(x, 2)`.
     Nth(usize),
+    /// `count(x)`: rows of the frame that have a value and meet the filter.
     Count,
+    /// `sum(x)`, of integers that wrap, or of doubles; null where no row is counted.
     Sum,
+    /// `avg(x)` of doubles.
     Average,
+    /// `min(x)` of any type that has an order.
     Least,
+    /// `max(x)` of any type that has an order.
     Most,
 }
 
 impl Kind {
-    /// Of a function's name and arguments. Nothing for one that is not known here, or takes its arguments from rows.
+    /// Of a function's name and arguments. Nothing for one that is not known here, or takes its arguments from rows: `ntile(n)` and
+    /// `lag(x, n)` of a column `n`, `ntile(0)`, `nth_value(x, 0)`, `stddev(x)`.
     pub fn of(function: &WindowFunctionDefinition, args: &[Arc<dyn PhysicalExpr>]) -> Option<Self> {
         let literal = |at: usize| args.get(at)?.downcast_ref::<Literal>().map(Literal::value);
         let whole = |at: usize| match literal(at)? {
@@ -87,7 +114,7 @@ impl Kind {
         Some(known)
     }
 
-    /// Whether arguments of this type are taken, and answers of that type made.
+    /// Whether arguments of this type are taken, and answers of that type made. Of `sum` of a decimal they are not.
     pub fn takes(&self, argument: Option<&DataType>, answer: &DataType) -> bool {
         use DataType::{Float64, Int64, UInt64};
         match (self, argument) {
@@ -114,7 +141,7 @@ impl Kind {
         self.has_frame() || matches!(self, Self::Shifted(..))
     }
 
-    /// Whether it needs to be known which rows are alike.
+    /// Whether it needs to be known which rows are alike, whatever its frame.
     pub fn needs_peers(&self) -> bool {
         matches!(self, Self::Rank | Self::DenseRank | Self::PercentRank | Self::CumeDist)
     }
@@ -123,22 +150,28 @@ impl Kind {
 /// A function, and its column.
 #[derive(Debug)]
 pub struct Function {
+    /// What is computed.
     pub kind: Kind,
+    /// The expression whose values are looked at; nothing of `rank()`.
     pub argument: Option<Arc<dyn PhysicalExpr>>,
     /// Which rows are counted.
     pub filter: Option<Arc<dyn PhysicalExpr>>,
+    /// Which rows around each row it looks at; without meaning where [`Kind::has_frame`] is false.
     pub frame: WindowBounds,
+    /// Name and type of the column.
     pub field: Arc<Field>,
 }
 
 /// The columns of a function, over sorted rows.
 pub struct Input {
+    /// The argument of each row.
     pub argument: Option<ArrayRef>,
+    /// Whether a row is counted; a null is false.
     pub filter: Option<BooleanArray>,
 }
 
 impl Function {
-    /// What it is for each row.
+    /// What it is for each row, in the order of `layout`.
     ///
     /// Errors: what the library says of a type.
     pub fn answers(&self, input: &Input, layout: &Layout) -> Result<ArrayRef> {
@@ -156,9 +189,11 @@ impl Function {
         }
     }
 
+    /// A function of the rows of frames: a value of one of them, or what all of them come to.
     fn of_frames(&self, values: &ArrayRef, input: &Input, layout: &Layout) -> Result<ArrayRef> {
         let (starts, ends) = layout.frames(&self.frame);
         let frames = || starts.iter().zip(&ends).map(|(start, end)| *start as usize..*end as usize);
+        // Indexes of the rows whose values are taken; one outside of the frame gives null.
         let picked = |place: &dyn Fn(Range<usize>) -> usize| {
             let at = frames().map(|frame| {
                 let at = place(frame.clone());
@@ -196,6 +231,7 @@ impl Function {
     }
 }
 
+/// The argument of a function that has one.
 fn argument(input: &Input) -> Result<&ArrayRef> {
     match &input.argument {
         Some(argument) => Ok(argument),
@@ -212,7 +248,8 @@ fn numbers(layout: &Layout, number: impl Fn(usize, usize) -> u64) -> ArrayRef {
     Arc::new(UInt64Array::from_iter_values(all.map(|(at, rows)| number(at, rows))))
 }
 
-/// The part of a row where the first parts have a row more than the last, if parts cannot have the same size.
+/// The part of a row where the first parts have a row more than the last, if parts cannot have the same size. Of 7 rows in 3 parts it is
+/// 0, 0, 0, 1, 1, 2, 2; of 3 rows in 5 parts 0, 1, 2.
 fn part_of(at: usize, rows: usize, parts: u64) -> u64 {
     let (at, rows) = (at as u64, rows as u64);
     let (size, larger) = (rows / parts, rows % parts);
@@ -236,6 +273,7 @@ fn each_peers(layout: &Layout, mut visit: impl FnMut(Range<usize>, usize, usize)
     }
 }
 
+/// An integer for each row, of its peers, how many groups of peers are before them, and how many rows the partition has.
 fn ranks(layout: &Layout, rank: impl Fn(&Range<usize>, usize, usize) -> u64) -> ArrayRef {
     let mut all = Vec::new();
     each_peers(layout, |peers, number, rows| {
@@ -244,6 +282,7 @@ fn ranks(layout: &Layout, rank: impl Fn(&Range<usize>, usize, usize) -> u64) -> 
     Arc::new(UInt64Array::from(all))
 }
 
+/// A share for each row, of its peers and how many rows the partition has.
 fn shares(layout: &Layout, share: impl Fn(&Range<usize>, usize) -> f64) -> ArrayRef {
     let mut all = Vec::new();
     each_peers(layout, |peers, _, rows| {
@@ -252,7 +291,7 @@ fn shares(layout: &Layout, share: impl Fn(&Range<usize>, usize) -> f64) -> Array
     Arc::new(Float64Array::from(all))
 }
 
-/// Values of rows so many further on.
+/// Values of rows so many further on, and `instead` where the partition has no such row.
 fn shifted(values: &ArrayRef, by: i64, instead: &ScalarValue, layout: &Layout) -> Result<ArrayRef> {
     let instead = instead.cast_to(values.data_type())?;
     // What there is instead stands behind the last row.

@@ -11,6 +11,18 @@
 //! ```
 //!
 //! Functions and frames that are not known here are the library's (`plan.rs`).
+//!
+//! The steps, for `lag(ms) OVER (PARTITION BY user_id ORDER BY timestamp)` and `row_number()` beside it:
+//!
+//! ```text
+//! rows as they come           sorted: `places`         ranges               columns
+//! 0  user 9  09:12  ms 5      1   user 7  09:10        partition 0..1       lag NULL   row_number 1
+//! 1  user 7  09:10  ms 3      2   user 9  09:11        partition 1..3       lag NULL   row_number 1
+//! 2  user 9  09:11  ms 4      0   user 9  09:12                             lag 4      row_number 2
+//! ```
+//!
+//! Rows are answered in the sorted order, in batches of the session's size, each with the columns of the input and those of the functions
+//! behind them. Memory is counted as the consumer `windows`: the input, 96 bytes a row for what is sorted, and each column that is made.
 
 mod frames;
 mod partition_numbers;
@@ -59,19 +71,26 @@ const SORTED_ROW_BYTES: usize = 96;
 /// Functions that share their partitions and their order, over rows in that order.
 #[derive(Clone)]
 pub struct WindowsExec {
+    /// Where rows come from, in any order.
     input: Arc<dyn ExecutionPlan>,
+    /// In the order of their columns.
     functions: Arc<[Function]>,
+    /// What tells partitions apart: `number of user_id@1`. All rows are one partition without it.
     partition_by: Arc<[Arc<dyn PhysicalExpr>]>,
+    /// The order within a partition: `timestamp@0 ASC NULLS LAST`.
     order_by: Arc<[PhysicalSortExpr]>,
     /// Partitions and order; nothing where all rows are one partition in any order.
     sort: Option<LexOrdering>,
     /// Whether rows of different partitions may be in different inputs.
     is_partitioned: bool,
+    /// The columns of the input, then those of the functions.
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
 }
 
 impl WindowsExec {
+    /// An operator over an input, whose order it promises to operators above only where partitions are sorted by their values: texts are
+    /// sorted by numbers of their own, so partitions of texts stand beside each other in no order that could be promised.
     fn new(
         input: Arc<dyn ExecutionPlan>,
         functions: Arc<[Function]>,
@@ -122,7 +141,7 @@ impl WindowsExec {
     ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
         let HeldBatches { batches, memory, .. } = rows;
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-        // Texts are shared with the copy.
+        // Texts are shared with the copy; the batches themselves are dropped when it is made.
         let copied = rows.saturating_mul(self.input.schema().fields().len() * COPIED_VALUE_BYTES);
         memory.try_grow(copied)?;
         let batch = concat_batches(&self.input.schema(), &batches)?;
@@ -147,6 +166,7 @@ impl WindowsExec {
             columns.push(answers);
         }
         let (schema, places) = (Arc::clone(&self.schema), sorted.places);
+        // Batches are made as they are asked for; what is counted stays counted until the last.
         let batches = (0..rows).step_by(batch_rows.max(1)).map(move |start| {
             let length = batch_rows.min(rows - start);
             let _held = &memory;
@@ -163,7 +183,7 @@ impl WindowsExec {
     }
 }
 
-/// Whether an input has its rows in an order already.
+/// Whether an input has its rows in an order already, as another window with the same partitions and order gives them.
 fn is_sorted(input: &Arc<dyn ExecutionPlan>, sort: Option<&LexOrdering>) -> bool {
     let has = |sort: &LexOrdering| input.equivalence_properties().ordering_satisfy(sort.clone());
     sort.is_none_or(|sort| has(sort).unwrap_or(false))
@@ -175,11 +195,16 @@ struct Sorted {
     places: Option<UInt32Array>,
     /// What tells partitions apart, texts by their numbers.
     partition_by: Vec<ArrayRef>,
+    /// The columns of the order within a partition.
     order_by: Vec<ArrayRef>,
+    /// How many rows there are.
     rows: usize,
 }
 
 impl Sorted {
+    /// The order of a batch with all rows.
+    ///
+    /// Errors: what an expression says; a type that has no order.
     fn of(windows: &WindowsExec, batch: &RecordBatch) -> Result<Self> {
         let rows = batch.num_rows();
         let evaluated = |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(batch)?.into_array(rows);
@@ -187,12 +212,14 @@ impl Sorted {
         let mut partition_by = Vec::new();
         for expr in windows.partition_by.iter() {
             let column = evaluated(expr)?;
+            // Rows that are in order already are compared with their neighbours alone: numbering texts would take longer.
             partition_by.push(if is_sorted { column } else { numbered(column) });
         }
         let mut keys = Vec::new();
         for key in windows.sort.iter().flatten() {
             let partition = windows.partition_by.iter().position(|expr| expr.eq(&key.expr));
             let column = match partition {
+                // The numbers, where texts have them: partitions are sorted by the same column that tells them apart.
                 Some(at) => Arc::clone(&partition_by[at]),
                 None => evaluated(&key.expr)?,
             };
@@ -222,6 +249,7 @@ impl Sorted {
         })
     }
 
+    /// Where partitions begin, and which rows of them are alike where a function or a frame asks for that.
     fn layout(&self, windows: &WindowsExec) -> Result<Layout> {
         let partitions = self.ranges(&self.partition_by)?;
         let needs_peers = |function: &Function| {
@@ -240,7 +268,7 @@ impl Sorted {
         Ok(Layout { partitions, peers, order })
     }
 
-    /// Rows that are alike in these columns.
+    /// Rows that are alike in these columns, which are sorted: `7, 9, 9` is `0..1, 1..3`. Without columns all rows are alike.
     fn ranges(&self, columns: &[ArrayRef]) -> Result<Vec<Range<usize>>> {
         match (self.rows, columns) {
             (0, _) => Ok(Vec::new()),

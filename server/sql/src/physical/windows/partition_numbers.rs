@@ -2,6 +2,14 @@
 //!
 //! `row_number() OVER (PARTITION BY event_id ORDER BY priority)` needs rows of an event beside each other, and events in any order: each text
 //! gets the number of the first row that has it, and numbers are sorted by their digits where texts would be compared.
+//!
+//! ```text
+//! event_id     e7   NULL   e3   e7   NULL
+//! number       0    NULL   2    0    NULL
+//! ```
+//!
+//! Columns of a statement's dictionary have numbers already (`rules/dictionary_partitions.rs`); these are for ids of events and for texts that
+//! are computed, as `lower(user_id)`. Numbers mean nothing beyond one partition of one window.
 
 use std::{hash::BuildHasher as _, sync::Arc};
 
@@ -12,7 +20,7 @@ use arrow::{
 use datafusion_common::hash_utils::RandomState;
 use hashbrown::HashTable;
 
-/// Whether texts are numbered.
+/// Whether texts are numbered: whether a column is one of texts.
 pub fn is_numbered(kind: &DataType) -> bool {
     *kind == DataType::Utf8View
 }
@@ -26,6 +34,7 @@ pub fn numbered(column: ArrayRef) -> ArrayRef {
     }
 }
 
+/// For each row the first row with the same text; some number for a null.
 fn numbers(texts: &StringViewArray) -> Vec<u32> {
     let hasher = RandomState::default();
     // Half of a hash tells nearly all texts apart.

@@ -1,4 +1,24 @@
 //! Which operator computes functions of rows around a row: ours, or the library's for what ours does not know.
+//!
+//! ```text
+//! row_number() OVER (PARTITION BY event_id ORDER BY timestamp)         WindowsExec
+//! sum(ms) OVER (… ORDER BY timestamp ROWS 6 PRECEDING)                 WindowsExec
+//! stddev(ms) OVER (PARTITION BY tenant_id)                             WindowAggExec: a function that is not known
+//! sum(DISTINCT ms) OVER (…), lag(ms) IGNORE NULLS OVER (…)             the library's
+//! lag(ms, n) OVER (…), n of each row                                   refused: `There is only support Literal types for field at idx: 1 …`
+//! sum(ms) OVER (… GROUPS 2 PRECEDING)                                  the library's: a frame that is not known
+//! ```
+//!
+//! Functions of one node share their partitions and their sort. If one of them is not known, the library computes all of that node; functions
+//! over another window have a node of their own:
+//!
+//! ```text
+//! WindowsExec: row_number() … PARTITION BY [event_id@1] ORDER BY [timestamp@0 ASC NULLS LAST]
+//!   RepartitionExec: partitioning=Hash([event_id@1], 2), input_partitions=2
+//!     …
+//!       WindowAggExec: wdw=[stddev(events.numeric_props['ms']) PARTITION BY [events.number of tenant_id] …]
+//!         SortExec: expr=[number of tenant_id@3 ASC NULLS LAST], preserve_partitioning=[true]
+//! ```
 
 use std::sync::Arc;
 
@@ -23,6 +43,9 @@ use crate::physical::exprs::Exprs;
 
 /// The plan of window functions that share their partitions and their order. With `is_partitioned`, rows may be
 /// repartitioned.
+///
+/// Errors: a frame that ends before it starts, as `ROWS BETWEEN CURRENT ROW AND 1 PRECEDING`: `Invalid window frame: start bound (CURRENT ROW)
+/// cannot be larger than end bound (1 PRECEDING)`; what the library says of an argument.
 pub fn plan(
     exprs: Exprs<'_>,
     window: &Window,
@@ -51,7 +74,8 @@ pub fn plan(
 /// Partitions, and the order within them.
 type Over = (Vec<Arc<dyn PhysicalExpr>>, Vec<PhysicalSortExpr>);
 
-/// All functions at once, whose columns are these; nothing where one is not known.
+/// All functions at once, whose columns are these; nothing where one is not known: its name, an argument that is no literal where one is
+/// needed, its frame, or a type that is not computed here, as a sum of decimals.
 fn at_once(
     exprs: Exprs<'_>,
     window: &Window,
@@ -70,6 +94,7 @@ fn at_once(
         if params.distinct || params.null_treatment == Some(NullTreatment::IgnoreNulls) {
             return Ok(None);
         }
+        // The schema of the node has the columns of the input first, so their indexes are those of the input.
         let args = exprs.all(&params.args, &window.schema)?;
         let order = exprs.order(&params.order_by, &window.schema)?;
         let first = order.first().map(|key| key.expr.data_type(&schema)).transpose()?;
@@ -98,6 +123,9 @@ fn at_once(
     Ok(Some(Arc::new(plan)))
 }
 
+/// A window function as the library has it, under the name of its column.
+///
+/// Errors: as of [`plan`].
 fn function(exprs: Exprs<'_>, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn WindowExpr>> {
     let (name, expr) = match expr {
         Expr::Alias(alias) => (alias.name.clone(), (*alias.expr).clone().unalias_nested().data),
@@ -137,6 +165,13 @@ fn function(exprs: Exprs<'_>, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn 
 }
 
 /// Whether a frame does not end before it starts. A bound of null is unbounded.
+///
+/// ```text
+/// BETWEEN 6 PRECEDING AND CURRENT ROW          true
+/// BETWEEN 1 PRECEDING AND 6 PRECEDING          false
+/// BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING  true
+/// BETWEEN CURRENT ROW AND 1 PRECEDING          false
+/// ```
 fn is_valid(frame: &WindowFrame) -> bool {
     use WindowFrameBound::{CurrentRow, Following, Preceding};
     match (&frame.start_bound, &frame.end_bound) {
