@@ -23,7 +23,7 @@ pub struct Event {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct IngestRequest {
-    /// The same in every message of a stream.
+    /// Of the events of this message.
     #[prost(uint32, tag = "1")]
     pub namespace: u32,
     #[prost(message, repeated, tag = "2")]
