@@ -393,7 +393,10 @@ impl GroupsAccumulator for ListRows {
             EmitTo::First(groups) => groups,
         };
         let lists = self.lists(groups)?;
-        self.drop_first(groups)?;
+        match emit_to {
+            EmitTo::All => *self = Self::new(self.spec.clone()),
+            EmitTo::First(groups) => self.drop_first(groups)?,
+        }
         Ok(lists)
     }
 

@@ -19,7 +19,10 @@ use datafusion_sql::sqlparser::ast::{
     ValueWithSpan, VisitMut as _, VisitorMut,
 };
 
-use super::offered::name_of;
+use super::{
+    literals::{literal, text_of, without_brackets},
+    offered::name_of,
+};
 
 /// Writes `= ANY` and `<> ALL` of a subquery as `IN`, before subqueries are looked at.
 pub fn write_any_as_in(query: &mut Query) {
@@ -137,24 +140,6 @@ fn part_of_pattern(text: &Expr, pattern: &Expr) -> Option<Expr> {
         root: Box::new(Expr::Nested(Box::new(called))),
         access_chain: vec![AccessExpr::Subscript(Subscript::Index { index: first })],
     })
-}
-
-fn without_brackets(mut expr: &Expr) -> &Expr {
-    while let Expr::Nested(inner) = expr {
-        expr = inner;
-    }
-    expr
-}
-
-fn literal(expr: &Expr) -> Option<&str> {
-    match without_brackets(expr) {
-        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => Some(text),
-        _ => None,
-    }
-}
-
-fn text_of(text: String) -> Expr {
-    Expr::Value(Value::SingleQuotedString(text).into())
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@
 //! ```
 
 mod expand;
+mod literals;
 mod offered;
 mod own_exprs;
 mod precedence;

@@ -31,6 +31,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 use inlay_sql_protocol::Refusal;
 
+use super::literals::{literal, text_of};
+
 /// Writes each pattern as the library reads it.
 ///
 /// `plan LIKE '50!%' ESCAPE '!'` is left as `plan LIKE '50\%'`; without `ESCAPE` a pattern of `LIKE` stays as it is, since the backslash escapes by default.
@@ -285,24 +287,6 @@ fn escape_sign(escape: &ValueWithSpan) -> Result<Option<char>, Refusal> {
 /// The refusal of a pattern whose last character escapes what does not follow.
 fn ends_with_escape() -> Refusal {
     Refusal::invalid("a pattern must not end with the character that escapes")
-}
-
-/// A string that is written: `'a'`, `E'a\n'` or `$$a$$`, also in brackets. Nothing for a column or a parameter.
-fn literal(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Value(ValueWithSpan { value, .. }) => match value {
-            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(text),
-            Value::DollarQuotedString(text) => Some(&text.value),
-            _ => None,
-        },
-        Expr::Nested(inner) => literal(inner),
-        _ => None,
-    }
-}
-
-/// A string as an expression, in single quotes.
-fn text_of(text: String) -> Expr {
-    Expr::Value(Value::SingleQuotedString(text).into())
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use datafusion_sql::sqlparser::ast::{
     Ident, LimitClause, ObjectName, Query, UnaryOperator, Value, VisitMut as _, VisitorMut,
 };
 
-use super::offered::name_of;
+use super::{literals::without_brackets, offered::name_of};
 
 /// Functions whose results the library calls unsigned.
 const UNSIGNED: [&str; 6] =
@@ -112,13 +112,6 @@ impl VisitorMut for KnownNames {
         function.name = ObjectName::from(vec![Ident::new(known)]);
         ControlFlow::Continue(())
     }
-}
-
-fn without_brackets(mut expr: &Expr) -> &Expr {
-    while let Expr::Nested(inner) = expr {
-        expr = inner;
-    }
-    expr
 }
 
 fn nested(expr: &Expr) -> Box<Expr> {

@@ -59,5 +59,5 @@ pub use rows_exec::RowsExec;
 pub use scans::{scan_of, table_of};
 pub use schema::{Kind, NUMBERS, Property, STRINGS, number_column, property_column};
 pub use source::{NumberColumn, Provider, ScanRequest, Source, WithNumbers};
-pub use statement_dictionary::{StatementDictionary, codes_of, number_of, text_of};
+pub use statement_dictionary::{StatementDictionary, codes_of, number_of, spread, text_of};
 pub use text_values::{EVENT, TextColumn, TextOrder, TextValues, has_few};

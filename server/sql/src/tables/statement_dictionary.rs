@@ -115,7 +115,7 @@ impl Texts {
 }
 
 /// A hash for the table, of the half that an entry has: the table takes its highest bits, too.
-fn spread(hash: u32) -> u64 {
+pub fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

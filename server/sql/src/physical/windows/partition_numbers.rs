@@ -20,6 +20,8 @@ use arrow::{
 use datafusion_common::hash_utils::RandomState;
 use hashbrown::HashTable;
 
+use crate::tables::spread;
+
 /// Whether texts are numbered: whether a column is one of texts.
 pub fn is_numbered(kind: &DataType) -> bool {
     *kind == DataType::Utf8View
@@ -49,11 +51,6 @@ fn numbers(texts: &StringViewArray) -> Vec<u32> {
         numbers.push(entry.get().1);
     }
     numbers
-}
-
-/// A hash for the table, which takes its highest bits, too.
-fn spread(hash: u32) -> u64 {
-    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]
