@@ -54,7 +54,7 @@ use crate::{
 };
 
 /// Bytes that a row takes when it is sorted, besides a copy of its columns.
-const SORTED_ROW_BYTES: usize = 48;
+const SORTED_ROW_BYTES: usize = 64;
 
 /// A function of the library that makes a list of values, or a text of them, in an order.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -92,11 +92,20 @@ impl AggregateUDFImpl for OrderedLists {
         self.library.state_fields(args)
     }
 
+    /// For rows that are one group, or a window. Values that are taken once are the library's here: it keeps those that differ, and knows which leave a
+    /// window that moves.
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(match ListSpec::of(&args)? {
-            Some(spec) => Box::new(OneList(ListRows::new(spec))),
-            None => self.library.accumulator(args)?,
+            Some(spec) if !spec.is_distinct => Box::new(OneList(ListRows::new(spec))),
+            _ => self.library.accumulator(args)?,
         })
+    }
+
+    fn create_sliding_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn Accumulator>> {
+        self.library.create_sliding_accumulator(args)
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
@@ -263,7 +272,7 @@ impl ListRows {
                 None => Arc::clone(column),
             };
             let column = with_own_texts(column);
-            self.bytes += column.get_array_memory_size();
+            self.bytes += bytes_of(&column)?;
             batches.push(column);
         }
         Ok(())
@@ -360,7 +369,7 @@ impl ListRows {
                 if batch.is_empty() {
                     continue;
                 }
-                rest.bytes += batch.get_array_memory_size();
+                rest.bytes += bytes_of(&batch)?;
                 rest_of.push(batch);
             }
         }
@@ -373,6 +382,14 @@ impl ListRows {
         let rows = self.groups.capacity() * size_of::<u32>() + self.bytes;
         size_of_val(self) + 2 * rows + self.groups.len() * SORTED_ROW_BYTES
     }
+}
+
+/// Bytes of a column's own rows: it may be a slice of a column that others are slices of, too. Texts have been copied.
+fn bytes_of(column: &ArrayRef) -> Result<usize> {
+    let texts = column
+        .as_string_view_opt()
+        .map_or(0, |texts| texts.data_buffers().iter().map(|buffer| buffer.len()).sum());
+    Ok(column.to_data().get_slice_memory_size()? + texts)
 }
 
 impl GroupsAccumulator for ListRows {
@@ -489,6 +506,23 @@ mod tests {
         let expected = [Some("a text that is longer than a view-c-a".to_owned()), None];
         assert_eq!(answer(&mut rows, EmitTo::All), expected);
         assert!(rows.groups.is_empty() && rows.bytes == 0);
+    }
+
+    #[test]
+    fn slices_of_a_column_count_as_much_as_the_column() {
+        let order: ArrayRef = Arc::new(Int64Array::from_iter_values(0..8_000));
+        let values = texts(&[Some("a"); 8_000]);
+        let mut whole = rows(false);
+        whole
+            .update_batch(&[Arc::clone(&values), Arc::clone(&order)], &[0; 8_000], None, 1)
+            .unwrap();
+        let mut of_slices = rows(false);
+        for start in (0..8_000).step_by(100) {
+            let slices = [values.slice(start, 100), order.slice(start, 100)];
+            of_slices.update_batch(&slices, &[0; 100], None, 1).unwrap();
+        }
+        assert!(of_slices.bytes <= whole.bytes, "{} {}", of_slices.bytes, whole.bytes);
+        assert!(whole.bytes >= 8_000 * 24, "{}", whole.bytes);
     }
 
     #[test]

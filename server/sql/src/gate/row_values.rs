@@ -32,7 +32,9 @@ use datafusion_sql::sqlparser::ast::{
 use inlay_sql_protocol::Refusal;
 
 /// Parts that all comparisons of a statement may come to: values are repeated, and they may be comparisons themselves.
-const PARTS_MAX: usize = 1_000;
+const PARTS_MAX: usize = 4_000;
+/// Parts of these that lists of rows may come to; a longer list is the library's.
+const LISTED_PARTS_MAX: usize = 1_000;
 /// Values of a row.
 const VALUES_MAX: usize = 16;
 
@@ -41,7 +43,7 @@ const VALUES_MAX: usize = 16;
 /// Errors: rows of more than 16 values, and comparisons beyond the limit of all parts: the library would compare these as structs, where two nulls are
 /// equal. An `IN` beyond the limit is the library's, for a list of values without null.
 pub fn compare_values(query: &mut Query) -> Result<(), Refusal> {
-    match query.visit(&mut Compare { parts: 0 }) {
+    match query.visit(&mut Compare { parts: 0, listed: 0 }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Refusal::invalid(format!(
             "rows that are compared have at most {VALUES_MAX} values, and those of a statement {PARTS_MAX} parts together"
@@ -50,8 +52,10 @@ pub fn compare_values(query: &mut Query) -> Result<(), Refusal> {
 }
 
 struct Compare {
-    /// Parts that all comparisons so far have come to.
+    /// Parts that comparisons of two rows have come to so far.
     parts: usize,
+    /// Parts that lists of rows have come to so far.
+    listed: usize,
 }
 
 /// Counts the parts of an expression.
@@ -71,18 +75,20 @@ impl VisitorMut for Compare {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::InList { expr: row, list, negated } = expr {
-            let parts = self.parts;
+            let listed = self.listed;
             match self.in_list(row, list, *negated) {
                 Some(compared) => *expr = Expr::Nested(Box::new(compared)),
                 // The library's own comparison takes no parts.
-                None => self.parts = parts,
+                None => self.listed = listed,
             }
         } else if let Expr::BinaryOp { left, op, right } = expr
             && let (Expr::Tuple(left), Expr::Tuple(right)) = (&**left, &**right)
             && left.len() == right.len()
         {
             // The library compares longer rows as if null were a value.
-            if left.len() > VALUES_MAX || !self.has_room(left.iter().chain(right)) {
+            if left.len() > VALUES_MAX
+                || !has_room(&mut self.parts, PARTS_MAX, left.iter().chain(right))
+            {
                 return ControlFlow::Break(());
             }
             if let Some(compared) = compared(left, op, right) {
@@ -109,7 +115,7 @@ impl Compare {
         };
         let mut all: Option<Expr> = None;
         for values in rows {
-            if !self.has_room(row.iter().chain(values)) {
+            if !has_room(&mut self.listed, LISTED_PARTS_MAX, row.iter().chain(values)) {
                 return None;
             }
             let one = nested(compared(row, &compare, values)?);
@@ -120,22 +126,22 @@ impl Compare {
         }
         all
     }
+}
 
-    /// Counts what these values come to, each of which is written twice.
-    ///
-    /// A comparison within a comparison would be doubled at each level: ten of them within each other would be a thousand copies of the innermost.
-    fn has_room<'a>(&mut self, values: impl Iterator<Item = &'a Expr>) -> bool {
-        let mut nodes = CountNodes(0);
-        for value in values {
-            let _: ControlFlow<()> = value.visit(&mut nodes);
-        }
-        let parts = self.parts + 2 * nodes.0;
-        let has_room = parts <= PARTS_MAX;
-        if has_room {
-            self.parts = parts;
-        }
-        has_room
+/// Counts what these values come to, each of which is written twice, if that is not too much together with what was `used`.
+///
+/// A comparison within a comparison would be doubled at each level: ten of them within each other would be a thousand copies of the innermost.
+fn has_room<'a>(used: &mut usize, max: usize, values: impl Iterator<Item = &'a Expr>) -> bool {
+    let mut nodes = CountNodes(0);
+    for value in values {
+        let _: ControlFlow<()> = value.visit(&mut nodes);
     }
+    let parts = *used + 2 * nodes.0;
+    let has_room = parts <= max;
+    if has_room {
+        *used = parts;
+    }
+    has_room
 }
 
 /// The comparison of two rows of the same length; `None` for operators that are no comparison.
@@ -176,11 +182,27 @@ mod tests {
     #[test]
     fn comparisons_within_comparisons_do_not_multiply() {
         let mut inner = "a".to_owned();
-        for _ in 0..10 {
+        for _ in 0..14 {
             inner = format!("({inner}, 1) < (b, 1)");
         }
         let refusal = admit(&format!("SELECT 1 FROM t WHERE {inner}")).unwrap_err();
         assert!(refusal.message.contains("parts"), "{refusal:?}");
+    }
+
+    #[test]
+    fn a_long_list_of_rows_leaves_room_for_comparisons_and_longer_rows_are_refused() {
+        // As a worker has it: a chain of 100 terms is as many frames.
+        let thread = std::thread::Builder::new().stack_size(crate::worker::STACK_BYTES);
+        thread.spawn(long_lists_and_rows).unwrap().join().unwrap();
+    }
+
+    fn long_lists_and_rows() {
+        let pairs = vec!["('x', 'y')"; 200].join(", ");
+        let compared = vec!["(a, b) = ('x', 'y')"; 100].join(" OR ");
+        admit(&format!("SELECT 1 FROM t WHERE (a, b) IN ({pairs}) AND ({compared})")).unwrap();
+        let row = |value: &str| vec![value; super::VALUES_MAX + 1].join(", ");
+        let refusal = admit(&format!("SELECT 1 FROM t WHERE ({}) = ({})", row("a"), row("NULL")));
+        assert!(refusal.unwrap_err().message.contains("at most 16 values"));
     }
 
     #[test]

@@ -394,5 +394,9 @@ STATEMENTS = {
         ("SELECT 'a<b' SIMILAR TO 'a\\<b' AS x, 'ab' SIMILAR TO '\\<ab\\>' AS y", "SELECT true AS x, false AS y", None),
         "SELECT count(*) FROM events e CROSS JOIN (SELECT stddev_samp(numeric_props['ms']) AS s FROM events) x WHERE e.numeric_props['ms'] > x.s",
         "SELECT extract(hour FROM timestamp) AS hour, extract(dow FROM timestamp) AS weekday, count(*) AS n, count(DISTINCT user_id) AS users FROM events WHERE tenant_id = 't2' GROUP BY 1, 2",
+        "SELECT user_id, string_agg(event_name, '>' ORDER BY rn) AS path FROM (SELECT user_id, event_name, row_number() OVER (PARTITION BY user_id ORDER BY timestamp, event_id NULLS LAST, tenant_id) AS rn FROM events WHERE user_id IS NOT NULL) x GROUP BY user_id",
+        "SELECT user_id, timestamp, string_agg(event_name, '>') OVER (PARTITION BY user_id ORDER BY timestamp, event_id NULLS LAST, tenant_id) AS path FROM events WHERE tenant_id = 't1' AND user_id < 'u2'",
+        "SELECT user_id, timestamp, array_length(array_agg(DISTINCT event_name) OVER (PARTITION BY user_id ORDER BY timestamp, event_id NULLS LAST, tenant_id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)) AS kinds FROM events WHERE tenant_id = 't1' AND user_id < 'u2'",
+        f"SELECT string_agg(DISTINCT {P}, ',' ORDER BY {P} DESC), array_length(array_agg(DISTINCT {M})) FROM events",
     ],
 }
