@@ -47,10 +47,11 @@ pub use alerts::rules::{Alert, AlertChange, AlertSubject};
 pub use analytics::datasets::Dataset;
 pub use analytics::discover::is_rollup_dimension;
 pub use analytics::erasures::scope_name;
-pub use analytics::events::RejectedEvent;
+pub use analytics::events::{Envelope, RawEvent, RejectedEvent};
 pub use analytics::query::{
     Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric,
 };
+pub use analytics::query_parameters::QueryParameters;
 pub use analytics::saved_queries::SavedQueryChange;
 pub use billing::subscription::{BillingState, Received};
 pub use billing::usage::Usage;

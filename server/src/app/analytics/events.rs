@@ -27,6 +27,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
 
 use crate::{
     app::request::{callers::Caller, context::App},
@@ -77,31 +78,50 @@ pub struct RejectedEvent {
     pub message: String,
 }
 
-/// A body of JSON with its events as unparsed text, so that each can be refused alone.
-#[derive(Deserialize)]
+// Unparsed texts, so that each event can be refused alone.
+/// Events to store; each is checked alone. With `application/x-ndjson` the body is one event a line.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Envelope<'a> {
+#[schema(as = Events)]
+pub struct Envelope<'a> {
     #[serde(borrow)]
+    #[schema(min_items = 1, max_items = 1000, value_type = Vec<RawEvent<'_>>)]
     events: Vec<&'a RawValue>,
 }
 
-/// One event as its sender writes it. Unknown fields are refused: a misspelt `user_Id` would lose data in silence.
-#[derive(Deserialize)]
+// As its sender writes it. Unknown fields are refused: a misspelt `user_Id` would lose data in silence.
+/// An event of one of your customers.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct RawEvent<'a> {
+#[schema(as = Event)]
+pub struct RawEvent<'a> {
+    /// Id of the customer that the event belongs to.
     #[serde(borrow)]
+    #[schema(value_type = String, min_length = 1, max_length = 256, example = "acme")]
     tenant_id: Text<'a>,
+    /// Name of the action that happened.
     #[serde(borrow)]
+    #[schema(value_type = String, min_length = 1, max_length = 256, example = "api_call")]
     event_name: Text<'a>,
+    /// ISO 8601; now without it.
     #[serde(borrow, default)]
+    #[schema(value_type = Option<String>, example = "2026-11-20T10:17:36.789Z")]
     timestamp: Option<Text<'a>>,
+    /// Sent again, it counts once.
     #[serde(borrow, default)]
+    #[schema(value_type = Option<String>, max_length = 256, example = "e_81")]
     event_id: Option<Text<'a>>,
+    /// The customer's user.
     #[serde(borrow, default)]
+    #[schema(value_type = Option<String>, max_length = 256, example = "u_7")]
     user_id: Option<Text<'a>>,
+    /// String properties of the event.
     #[serde(borrow, default)]
+    #[schema(value_type = Option<BTreeMap<String, String>>, example = json!({"model": "gpt-large", "status": "ok"}))]
     string_props: Pairs<'a, Text<'a>>,
+    /// Numeric properties of the event.
     #[serde(borrow, default)]
+    #[schema(value_type = Option<BTreeMap<String, f64>>, example = json!({"latency_ms": 12.5}))]
     numeric_props: Pairs<'a, f64>,
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! POST /v1/events        events.rs           {"events": [{"tenant_id": "acme", "event_name": "api_call", …}]}
 //! GET /v1/query          query.rs            …&metric=count&period=7d            {"data": [{"value": 5}], "meta": {…}}
+//!                        query_parameters.rs           what may stand in its URL
 //! GET /v1/discover       discover.rs         which events there are, with which properties
 //! GET /v1/datasets       datasets.rs         the same as tables of SQL
 //! /v1/saved-queries      saved_queries.rs    statements with a name
@@ -15,6 +16,7 @@ pub mod discover;
 pub mod erasures;
 pub mod events;
 pub mod query;
+pub mod query_parameters;
 pub mod saved_queries;
 
 pub mod datasets;

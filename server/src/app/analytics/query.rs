@@ -36,6 +36,7 @@ use jiff::tz::TimeZone;
 
 use crate::{
     app::{
+        analytics::query_parameters::QueryParameters,
         counters::Counted,
         periods::{parse_period, period_ms},
         request::{callers::Caller, context::App},
@@ -229,7 +230,7 @@ impl Ask {
                 name.strip_prefix("f_").filter(|dimension| !dimension.is_empty())
             {
                 filters.entry(dimension.to_owned()).or_default().push(value.clone());
-            } else if !PARAMETERS.contains(&name.as_str()) {
+            } else if !QueryParameters::has(name) {
                 return Err(ApiError::field(
                     Code::UnknownField,
                     name.clone(),
@@ -364,23 +365,6 @@ impl Ask {
         })
     }
 }
-
-const PARAMETERS: [&str; 14] = [
-    "event_name",
-    "tenant_id",
-    "metric",
-    "period",
-    "granularity",
-    "group_by",
-    "numeric_prop",
-    "from",
-    "to",
-    "limit",
-    "fill",
-    "compare",
-    "explain",
-    "timezone",
-];
 
 /// Reads the name of a time zone.
 pub fn parse_timezone(field: &str, name: &str) -> Result<TimeZone> {

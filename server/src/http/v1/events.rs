@@ -32,11 +32,11 @@ use axum::{
     http::{HeaderMap, header},
 };
 use inlay_proto::names::NDJSON;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    app::{App, Caller, RejectedEvent},
+    app::{App, Caller, Envelope, RawEvent, RejectedEvent},
     error::{ApiError, Code, Result},
     http::{
         extract::media_type,
@@ -51,43 +51,6 @@ const BODY_BYTES_MAX: usize = 10 << 20;
 
 /// A body must arrive within this time.
 const BODY_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
-
-/// Events to store; each is checked alone. With `application/x-ndjson` the body is one event a line.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "documents what the parser of events reads without copies")]
-struct Events {
-    #[schema(min_items = 1, max_items = 1000)]
-    events: Vec<Event>,
-}
-
-/// An event of one of your customers.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "documents what the parser of events reads without copies")]
-struct Event {
-    /// Id of the customer that the event belongs to.
-    #[schema(min_length = 1, max_length = 256, example = "acme")]
-    tenant_id: String,
-    /// Name of the action that happened.
-    #[schema(min_length = 1, max_length = 256, example = "api_call")]
-    event_name: String,
-    /// ISO 8601; now without it.
-    #[schema(example = "2026-11-20T10:17:36.789Z")]
-    timestamp: Option<String>,
-    /// Sent again, it counts once.
-    #[schema(max_length = 256, example = "e_81")]
-    event_id: Option<String>,
-    /// The customer's user.
-    #[schema(max_length = 256, example = "u_7")]
-    user_id: Option<String>,
-    /// String properties of the event.
-    #[schema(example = json!({"model": "gpt-large", "status": "ok"}))]
-    string_props: Option<std::collections::BTreeMap<String, String>>,
-    /// Numeric properties of the event.
-    #[schema(example = json!({"latency_ms": 12.5}))]
-    numeric_props: Option<std::collections::BTreeMap<String, f64>>,
-}
 
 /// What became of the events.
 #[derive(Serialize, ToSchema)]
@@ -138,8 +101,8 @@ impl<S: Send + Sync> FromRequest<S> for EventBody {
 
 impl Takes for EventBody {
     fn takes(description: &mut Description) {
-        let events = description.schema_of::<Events>();
-        let event = description.schema_of::<Event>();
+        let events = description.schema_of::<Envelope<'_>>();
+        let event = description.schema_of::<RawEvent<'_>>();
         description.takes_body(vec![("application/json", events), (NDJSON, event)]);
         description.codes.extend([
             Code::InvalidJson,

@@ -17,62 +17,13 @@
 //! ```
 
 use axum::extract::State;
-use utoipa::IntoParams;
 
 use super::view::{self, DataAnswer};
 use crate::{
-    app::{Ask, Caller},
+    app::{Ask, Caller, QueryParameters},
     error::Result,
     http::{extract::RawParams, respond::Written, state::context::Http},
 };
-
-/// A question. Each property can be filtered by a parameter `f_<name>`; repeated, any of its values.
-#[derive(IntoParams)]
-#[expect(dead_code, reason = "documents what `Ask` parses, f_ parameters included")]
-pub struct QueryParameters {
-    /// Name of the event.
-    #[param(example = "api_call", min_length = 1)]
-    event_name: String,
-    /// Required of API keys; a session may leave it out and sees all tenants.
-    #[param(example = "acme")]
-    tenant_id: Option<String>,
-    /// `count`, `count_unique`, `count_unique_approx`, `sum`, `avg`, `min`, `max`, `p50`, `p95`, `p99`,
-    /// `p50_approx`, `p95_approx`, `p99_approx`.
-    #[param(example = "count")]
-    metric: String,
-    /// `1h`, `24h`, `7d`, `30d`, `90d`; required unless `from` and `to` are there.
-    #[param(example = "7d", pattern = "^(1h|24h|7d|30d|90d)$")]
-    period: Option<String>,
-    /// `hour`, `day`, `week`, `month`; one row without it.
-    #[param(example = "day", pattern = "^(hour|day|week|month)$")]
-    granularity: Option<String>,
-    /// Property to group by.
-    #[param(example = "model")]
-    group_by: Option<String>,
-    /// Required for metrics over a number.
-    #[param(example = "latency_ms")]
-    numeric_prop: Option<String>,
-    /// Groups, at most.
-    #[param(minimum = 1, maximum = 1000, example = 20)]
-    limit: Option<u32>,
-    /// Where the window begins.
-    #[param(example = "2026-11-13T00:00:00Z", min_length = 1)]
-    from: Option<String>,
-    /// Where the window ends.
-    #[param(example = "2026-11-20T00:00:00Z", min_length = 1)]
-    to: Option<String>,
-    /// `none` leaves empty buckets out.
-    #[param(example = "none")]
-    fill: Option<String>,
-    /// `previous` adds the value of the window before.
-    #[param(example = "previous")]
-    compare: Option<String>,
-    /// Zone of days, weeks and months.
-    #[param(example = "Europe/Berlin")]
-    timezone: Option<String>,
-    /// Whether `meta.plan` is wanted.
-    explain: Option<bool>,
-}
 
 /// Answers a question. Short queries are computed on the thread that reads the socket, all others on a thread of their own with a permit.
 ///
