@@ -1,33 +1,16 @@
 //! Text as markup: text that people have typed never ends an element, an attribute or a script.
 //!
 //! ```text
-//! escape("<b>\"a\" & 'b'</b>")          &lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;
 //! escape_json({"name":"</script>&"})     {"name":"\u003c/script\u003e\u0026"}
 //! ```
 //!
-//! Templates escape what they are given by themselves; these functions are for documents that are written by hand and for JSON.
+//! Templates escape what they are given by themselves, but for JSON in scripts.
 
 use std::fmt::Write as _;
 
 use askama::Template;
 
 use crate::error::{ApiError, Result};
-
-/// Text for element content and for attributes in double quotes.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
 
 /// A document of a template.
 ///
