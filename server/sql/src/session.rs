@@ -38,6 +38,7 @@ use crate::{
     answer::{Out, Writer},
     gate,
     memory::{AskForMemory, StatementMemory},
+    physical::{TENANT_PARTITION_ROWS, TenantByTenant},
     refuse::refusal,
 };
 
@@ -103,7 +104,8 @@ pub fn blank(threads: usize, pool_bytes: usize) -> Result<Session, Refusal> {
         )
         .build_arc()
         .map_err(|error| refusal(&error, &[]))?;
-    let library = Arc::new(Library::new(config.options()));
+    let by_tenant = TenantByTenant::of(TENANT_PARTITION_ROWS);
+    let library = Arc::new(Library::new(config.options(), by_tenant));
     Ok(Session { config, runtime, memory, library })
 }
 
@@ -157,6 +159,13 @@ pub async fn answer_admitted(
 }
 
 impl Session {
+    /// The same with windows within tenants computed for about so many rows at a time. For tests, whose tenants have few rows.
+    pub fn with_tenant_partitions_of(mut self, rows: usize) -> Self {
+        let by_tenant = TenantByTenant::of(rows);
+        self.library = Arc::new(Library::new(self.config.options(), by_tenant));
+        self
+    }
+
     /// Has memory asked for where operators need more.
     pub fn ask_for_memory(&self, ask: AskForMemory) {
         self.memory.ask_by(ask);

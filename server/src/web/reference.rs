@@ -16,8 +16,9 @@ use serde_json::Value;
 use requests::{credentials, curl, pretty};
 use schemas::{example, kind_of, options_of, resolve, text};
 
-mod requests;
 mod schemas;
+
+mod requests;
 
 /// Methods of the API, in the order in which a path lists its operations.
 const METHODS: [&str; 4] = ["get", "post", "patch", "delete"];
@@ -66,16 +67,16 @@ const CAPITALS: [&str; 4] = ["api", "ddl", "sql", "url"];
 /// Values of the template `docs.html`: the page.
 #[derive(Template)]
 #[template(path = "docs.html")]
-struct Page<'a> {
+struct ReferencePage<'a> {
     /// Addresses of style sheets.
     styles: &'a [String],
     /// The server's own address, which commands name.
     base_url: &'a str,
-    groups: Vec<Group<'a>>,
+    groups: Vec<Resource<'a>>,
 }
 
-/// Operations of one tag.
-struct Group<'a> {
+/// Operations of one tag: `Embed sessions`.
+struct Resource<'a> {
     title: &'a str,
     operations: Vec<Article<'a>>,
 }
@@ -118,10 +119,10 @@ pub fn reference(document: &Value, styles: &[String], base_url: &str) -> String 
     let mut shown = Vec::new();
     for (title, operations) in groups(document) {
         let articles = operations.iter().map(|listed| article(document, listed, base_url));
-        shown.push(Group { title, operations: articles.collect() });
+        shown.push(Resource { title, operations: articles.collect() });
     }
     // Its values are written to a string, which cannot fail.
-    Page { styles, base_url, groups: shown }.render().unwrap_or_default()
+    ReferencePage { styles, base_url, groups: shown }.render().unwrap_or_default()
 }
 
 /// An operation: method in lower case, path, and its object in the document.

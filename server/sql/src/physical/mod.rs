@@ -82,11 +82,13 @@ mod shared;
 mod windows;
 
 mod first_rows;
+mod tenant_by_tenant;
 
 pub use barrier::KEEP_NAMES_APART;
 use exprs::Exprs;
 pub use first_rows::READ_FIRST_ROWS;
 pub use shared::SharedPlan;
+pub use tenant_by_tenant::{TENANT_PARTITION_ROWS, TenantByTenant};
 
 /// Makes physical plans of one statement.
 #[derive(Clone, Copy, Debug)]

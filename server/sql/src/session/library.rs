@@ -41,7 +41,7 @@ use super::{
 };
 use crate::{
     aggregate::aggregates,
-    physical::{KEEP_NAMES_APART, READ_FIRST_ROWS},
+    physical::{KEEP_NAMES_APART, READ_FIRST_ROWS, TenantByTenant},
     rules::{
         ADD_DURATIONS, AGGREGATE_BELOW_JOINS, AGGREGATE_PUSHDOWN, CONSTANTS_RIGHT,
         COUNT_DISTINCT_CODES, DICTIONARY_GROUP_BY, DICTIONARY_JOINS, DICTIONARY_PARTITIONS,
@@ -74,7 +74,8 @@ pub struct Library {
 impl Library {
     /// The functions and rules that statements have.
     /// `options` are the settings of the session, which some functions take over, such as `now`.
-    pub fn new(options: &ConfigOptions) -> Self {
+    /// `by_tenant` is the last of the rules.
+    pub fn new(options: &ConfigOptions, by_tenant: TenantByTenant) -> Self {
         let ours: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(SEMI_JOINS_OF_GROUPS),
             Arc::new(AGGREGATE_PUSHDOWN),
@@ -121,7 +122,7 @@ impl Library {
             optimizer: rules_of_the_library(),
             of_tables: Optimizer::with_rules(ours),
             columns: Optimizer::with_rules(vec![Arc::new(OptimizeProjections::new())]),
-            physical: operator_rules(),
+            physical: operator_rules(by_tenant),
         }
     }
 }
@@ -219,7 +220,7 @@ fn rules_of_the_library() -> Optimizer {
 /// joins, and ours at the end.
 ///
 /// One of the library's is left out: it takes a column of nulls for one with one value, and counts that.
-fn operator_rules() -> PhysicalOptimizer {
+fn operator_rules(by_tenant: TenantByTenant) -> PhysicalOptimizer {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "aggregate_statistics");
     let is_pushdown = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| {
@@ -229,6 +230,7 @@ fn operator_rules() -> PhysicalOptimizer {
     rules.insert(first, Arc::new(KEEP_NAMES_APART));
     // When nothing is pushed down any more: conditions of the scan come before.
     rules.push(Arc::new(READ_FIRST_ROWS));
+    rules.push(Arc::new(by_tenant));
     PhysicalOptimizer::with_rules(rules)
 }
 
@@ -328,10 +330,12 @@ mod tests {
     use datafusion_expr::{LogicalPlanBuilder, lit};
 
     use super::*;
+    use crate::physical::TENANT_PARTITION_ROWS;
 
     #[test]
     fn rules_are_left_out_where_a_plan_lacks_what_they_are_about() {
-        let library = Library::new(&ConfigOptions::default());
+        let library =
+            Library::new(&ConfigOptions::default(), TenantByTenant::of(TENANT_PARTITION_ROWS));
         let names = |rules: &Optimizer| -> Vec<String> {
             rules.rules.iter().map(|rule| rule.name().to_owned()).collect()
         };

@@ -487,7 +487,12 @@ fn plan(engine: &Engine, sql: &str) -> String {
 
 /// The operators of a statement, as the gate would not have rewritten it.
 fn physical(scan: &Arc<Scan>, sql: &str) -> Arc<dyn ExecutionPlan> {
-    let (session, tables) = (blank(2, 512 << 20).unwrap(), Tables::new(scan));
+    physical_of(&blank(2, 512 << 20).unwrap(), scan, sql)
+}
+
+/// The operators that a statement has in a session.
+fn physical_of(session: &Session, scan: &Arc<Scan>, sql: &str) -> Arc<dyn ExecutionPlan> {
+    let tables = Tables::new(scan);
     let planning = Planning::new(&session.config, &session.library, &tables);
     let mut statements = Parser::parse_sql(&PostgreSqlDialect {}, sql).unwrap();
     let plan = planning.logical(statements.remove(0)).unwrap();

@@ -34,6 +34,7 @@ mod scan_filters;
 mod statement_dictionary;
 
 mod source;
+mod tenant_partitions;
 
 mod text_values;
 

@@ -73,6 +73,15 @@ impl ColumnSource {
         }
     }
 
+    /// Whether it tells tenants apart: their names, or the numbers of these.
+    pub fn is_of_tenant(&self) -> bool {
+        match self {
+            Self::Tenant => true,
+            Self::Number(of, _) => of.is_of_tenant(),
+            _ => false,
+        }
+    }
+
     /// Of a property.
     /// `string_props['plan']` is the column of strings `plan`, `numeric_props['ms']` that of numbers `ms`.
     pub fn property(property: &Property) -> Self {

@@ -14,7 +14,7 @@
 //!
 //! A filter of a statement is checked here and nowhere else; what operators learn only spares rows, and they still check each row that they get.
 
-use std::{cmp::Reverse, fmt, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, fmt, sync::Arc};
 
 use arrow::array::RecordBatch;
 use datafusion_common::{
@@ -36,7 +36,7 @@ use datafusion_physical_plan::{
     statistics::StatisticsArgs,
     stream::RecordBatchStreamAdapter,
 };
-use inlay_engine::rows::{Morsel, Scan};
+use inlay_engine::rows::{Morsel, RowRange, Scan};
 
 use super::partitions::{BATCH_ROWS, balance_by_rows};
 use super::{
@@ -44,6 +44,7 @@ use super::{
     first_rows::FirstRows,
     row_reader::{ColumnSource, Reading},
     scan_filters::{ScanFilters, TimeBounds},
+    tenant_partitions::partition_of_tenants,
 };
 
 /// Some rows of a source.
@@ -69,6 +70,43 @@ impl ScanUnit {
         });
         Self { source, morsel, times }
     }
+}
+
+/// Rows of units, before any filter.
+fn rows_of(units: &[ScanUnit]) -> usize {
+    units.iter().map(|unit| unit.morsel.rows()).sum()
+}
+
+/// Units divided so that rows of a tenant are in one partition, the partition with the most rows first.
+fn divide_by_tenant<'a>(
+    scan: &Scan,
+    units: impl Iterator<Item = &'a ScanUnit> + Clone,
+    partition_rows: usize,
+) -> Vec<Vec<ScanUnit>> {
+    let tenant_of = |unit: &ScanUnit, row_range: &RowRange| {
+        let source = &scan.sources()[unit.source];
+        source.tenants().at(source.series()[row_range.series].tenant as usize)
+    };
+    let mut rows_by_tenant: BTreeMap<&[u8], usize> = BTreeMap::new();
+    for unit in units.clone() {
+        for row_range in &unit.morsel.row_ranges {
+            *rows_by_tenant.entry(tenant_of(unit, row_range)).or_default() += row_range.rows.len();
+        }
+    }
+    let (partition_of, partitions) = partition_of_tenants(&rows_by_tenant, partition_rows);
+    let mut divided: Vec<(usize, Vec<ScanUnit>)> = vec![Default::default(); partitions];
+    for unit in units {
+        let partition = |row_range: &RowRange| partition_of.get(tenant_of(unit, row_range));
+        // Row ranges stand in the order of tenants, so those of a partition stand together.
+        for row_ranges in unit.morsel.row_ranges.chunk_by(|a, b| partition(a) == partition(b)) {
+            let morsel = Morsel { row_ranges: row_ranges.to_vec() };
+            let Some(at) = row_ranges.first().and_then(partition) else { continue };
+            divided[*at].0 += morsel.rows();
+            divided[*at].1.push(ScanUnit::new(scan, unit.source, morsel));
+        }
+    }
+    divided.sort_by_key(|(rows, _)| Reverse(*rows));
+    divided.into_iter().map(|(_, units)| units).collect()
 }
 
 /// Operator that reads rows of `events` and gives them as record batches.
@@ -133,6 +171,39 @@ impl RowsExec {
         let mut with_first = self.clone();
         with_first.filters.extend([Arc::new(first) as Arc<dyn PhysicalExpr>]);
         Some(with_first)
+    }
+
+    /// The same rows, those of a tenant in one partition, of about so many rows each or of one large tenant; and the columns of the scan that
+    /// tell tenants apart. The largest partition comes first.
+    ///
+    /// `None` where no column does, where a limit counts rows, where all are one partition, and where one has so many of the rows that it
+    /// would be computed when all others are done.
+    pub fn by_tenant(&self, partition_rows: usize) -> Option<(Self, Vec<usize>)> {
+        let columns = self.reading.columns.iter().enumerate();
+        let columns: Vec<usize> =
+            columns.filter(|(_, column)| column.is_of_tenant()).map(|(at, _)| at).collect();
+        if columns.is_empty() || self.reading.limit.is_some() {
+            return None;
+        }
+        let units = self.partitions.iter().flatten();
+        let partitions = divide_by_tenant(&self.reading.scan, units, partition_rows);
+        let largest = partitions.first().map_or(0, |units| rows_of(units));
+        if partitions.len() < 2 || largest.saturating_mul(self.partitions.len()) > self.rows() {
+            return None;
+        }
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&self.reading.schema)),
+            Partitioning::UnknownPartitioning(partitions.len()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let properties = Arc::new(properties);
+        Some((Self { partitions, properties, ..self.clone() }, columns))
+    }
+
+    /// Rows of all partitions, before any filter.
+    pub fn rows(&self) -> usize {
+        self.partitions.iter().map(|units| rows_of(units)).sum()
     }
 
     /// The same rows, in about the order of their times: each partition begins with the earliest or the latest.
@@ -276,12 +347,10 @@ impl ExecutionPlan for RowsExec {
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        let share =
-            |parts: &Vec<ScanUnit>| parts.iter().map(|part| part.morsel.rows()).sum::<usize>();
         // Of a filter it is not known how many rows pass, so the number is only exact without one.
         let rows = match args.partition() {
-            Some(partition) => self.partitions.get(partition).map_or(0, share),
-            None => self.partitions.iter().map(share).sum(),
+            Some(partition) => self.partitions.get(partition).map_or(0, |units| rows_of(units)),
+            None => self.rows(),
         };
         let is_exact = self.reading.filter.is_empty()
             && self.reading.limit.is_none()

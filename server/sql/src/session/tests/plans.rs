@@ -290,3 +290,67 @@ fn distinct_texts_are_codes_and_days_on_a_clock_and_grouping_sets_read_no_rows()
         assert!(plan.contains(has) && !plan.contains(has_not), "{sql}\n{plan}");
     }
 }
+
+#[test]
+fn windows_within_tenants_are_computed_some_tenants_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = empty_engine(directory.path());
+    let mut batch = engine.batch(Namespace(1));
+    for n in 0..1_000u32 {
+        let (tenant, user) = (format!("t{}", n % 4), format!("u{}", n % 60));
+        let event = Event {
+            tenant: &tenant,
+            name: if n < 300 { "login" } else { "call" },
+            timestamp_ms: NOW_MS - i64::from(n) * HOUR_MS,
+            event_id: None,
+            user_id: Some(&user),
+        };
+        batch.push(&event, &[("plan", "pro")], &[]).unwrap();
+    }
+    for n in 0..800u32 {
+        let event = Event {
+            tenant: "t0",
+            name: "export",
+            timestamp_ms: NOW_MS - i64::from(n) * HOUR_MS,
+            event_id: None,
+            user_id: Some("u1"),
+        };
+        batch.push(&event, &[], &[]).unwrap();
+    }
+    engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    engine.flush().unwrap();
+    let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
+    let runs = "SELECT tenant_id, user_id, string_props['plan'] AS plan, \
+                lag(event_id) OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp) AS e FROM events WHERE event_name <> 'export'";
+    for (rows, sql, found) in [
+        // Groups within tenants, too, are computed below the queue, and need not be shared out.
+        (
+            100,
+            format!("SELECT tenant_id, user_id, count(e) FROM ({runs}) x GROUP BY 1, 2"),
+            Some(0),
+        ),
+        (100, format!("SELECT plan, count(e) FROM ({runs}) x GROUP BY 1"), Some(1)),
+        (100, runs.to_owned(), Some(0)),
+        (100, format!("SELECT * FROM ({runs}) x ORDER BY e, user_id"), Some(0)),
+        // The order is that of the windows, in which partitions of a queue do not come.
+        (100, format!("SELECT * FROM ({runs}) x ORDER BY tenant_id, user_id"), Some(0)),
+        // A user may be of several tenants.
+        (
+            100,
+            "SELECT lag(event_id) OVER (PARTITION BY user_id ORDER BY timestamp) FROM events"
+                .to_owned(),
+            None,
+        ),
+        (100, "SELECT tenant_id, user_id, count(*) FROM events GROUP BY 1, 2".to_owned(), None),
+        (100, format!("{runs} AND tenant_id = 't1'"), None),
+        // One tenant has most of the rows: all threads are needed for it.
+        (100, runs.replace("WHERE event_name <> 'export'", ""), None),
+        (TENANT_PARTITION_ROWS, runs.to_owned(), None),
+    ] {
+        let session = blank(2, 512 << 20).unwrap().with_tenant_partitions_of(rows);
+        let plan = displayable(&*physical_of(&session, &scan, &sql)).indent(false).to_string();
+        let shares = plan.matches("RepartitionExec: partitioning=Hash").count();
+        let is_queued = plan.contains("PartitionQueueExec: 4 partitions by 2");
+        assert_eq!(is_queued.then_some(shares), found, "{sql}\n{plan}");
+    }
+}
