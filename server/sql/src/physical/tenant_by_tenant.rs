@@ -46,7 +46,7 @@ use datafusion_physical_plan::{
     InputOrderMode, Partitioning, PhysicalExpr, PlanProperties, StatisticsArgs,
     aggregates::{AggregateExec, AggregateMode},
     coalesce_partitions::CoalescePartitionsExec,
-    execution_plan::{EmissionType, replace_children_if_necessary},
+    execution_plan::{EmissionType, InvariantLevel, replace_children_if_necessary},
     filter::FilterExec,
     projection::ProjectionExec,
     repartition::RepartitionExec,
@@ -91,9 +91,10 @@ impl PhysicalOptimizerRule for TenantByTenant {
         plan: Arc<dyn ExecutionPlan>,
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if !plan.exists(|node| Ok(is_windows(node)))? {
+        if !plan.exists(|node| Ok(is_windows(node)))? || plan.exists(|node| Ok(has_order(node)))? {
             return Ok(plan);
         }
+        let before = Arc::clone(&plan);
         let root = match self.below_queue(&plan)? {
             Some(root) => root,
             None => plan,
@@ -108,7 +109,11 @@ impl PhysicalOptimizerRule for TenantByTenant {
                 None => Transformed::no(plan),
             })
         };
-        root.transform_down(below).data()
+        let after = root.transform_down(below).data()?;
+        // A join of partitions needs both sides divided alike, also through a sort that stands between.
+        let is_broken =
+            after.exists(|node| Ok(node.check_invariants(InvariantLevel::Executable).is_err()))?;
+        Ok(if is_broken { before } else { after })
     }
 }
 
@@ -163,6 +168,13 @@ struct ByTenant {
     tenant: Vec<usize>,
     /// Whether windows are computed in it.
     has_windows: bool,
+}
+
+/// Whether an aggregate reads its rows in an order, as `first_value(x ORDER BY t)` does: it may count on the order that windows promise.
+fn has_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.downcast_ref::<AggregateExec>().is_some_and(|aggregate| {
+        aggregate.aggr_expr().iter().any(|function| !function.order_bys().is_empty())
+    })
 }
 
 fn is_windows(plan: &Arc<dyn ExecutionPlan>) -> bool {
