@@ -105,7 +105,11 @@ impl PhysicalOptimizerRule for TenantByTenant {
                 return Ok(Transformed::no(plan));
             }
             Ok(match self.below_queue(input)? {
-                Some(input) => Transformed::yes(replace_children_if_necessary(plan, vec![input])?),
+                // What is below the queue is by tenant already.
+                Some(input) => {
+                    let plan = replace_children_if_necessary(plan, vec![input])?;
+                    Transformed::new(plan, true, TreeNodeRecursion::Jump)
+                }
                 None => Transformed::no(plan),
             })
         };
