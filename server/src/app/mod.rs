@@ -42,7 +42,7 @@ mod demo;
 mod expire;
 
 pub use alerts::evaluation::Check;
-pub use alerts::preview::PreviewedChange;
+pub use alerts::replay::ReplayedChange;
 pub use alerts::rules::{Alert, AlertChange, AlertSubject};
 pub use analytics::datasets::Dataset;
 pub use analytics::discover::is_rollup_dimension;

@@ -6,10 +6,13 @@
 //! one transaction                   alert_status, alert_event, a delivery for each recipient in the queue
 //! the job deliver notifications.rs  POST https://hooks.acme.com/in/secret, a mail to ops@acme.example
 //!                 chart.rs          the picture in the mail
-//! before it is    preview.rs        POST /v1/alerts/preview: when it would have fired in 30 days
+//! before it is    preview.rs        POST /v1/alerts/preview: when it would have fired in 30 days, and
+//!                 replay.rs         how finely there is time to look
 //! ```
 
 pub mod state;
+
+pub mod replay;
 
 pub mod evaluation;
 

@@ -34,7 +34,7 @@ use utoipa::ToSchema;
 
 use super::view::Time;
 use crate::{
-    app::{AlertChange, AlertSubject, Caller, Outcome, PreviewedChange},
+    app::{AlertChange, AlertSubject, Caller, Outcome, ReplayedChange},
     error::{ApiError, Result},
     http::{
         extract::{AlertId, Body},
@@ -191,10 +191,10 @@ pub async fn preview(
         recovery_threshold: Some(body.recovery_threshold),
         ..AlertChange::default()
     };
-    let preview = http
+    let (replayed, left_out) = http
         .run_query(&caller.org.clone(), move |app| app.preview_alert(&caller, subject, change))
         .await?;
-    let event = |change: PreviewedChange| PreviewEvent {
+    let event = |change: ReplayedChange| PreviewEvent {
         state: if change.is_firing { "firing" } else { "resolved" },
         tenant_id: change.tenant,
         value: change.value,
@@ -202,13 +202,13 @@ pub async fn preview(
     };
     let point = |(at, value): (i64, Option<f64>)| PreviewPoint { at: Time(at), value };
     Ok(Answer(PreviewView {
-        from: Time(preview.from),
-        to: Time(preview.to),
-        step_minutes: preview.step_minutes,
-        fired: preview.fired,
-        events: preview.events.into_iter().map(event).collect(),
-        points: preview.points.into_iter().map(point).collect(),
-        tenants: preview.tenants.map(|(looked_at, _)| looked_at),
-        tenants_left_out: preview.tenants.map(|(_, left_out)| left_out),
+        from: Time(replayed.from),
+        to: Time(replayed.to),
+        step_minutes: replayed.step_minutes,
+        fired: replayed.fired,
+        events: replayed.events.into_iter().map(event).collect(),
+        points: replayed.points.into_iter().map(point).collect(),
+        tenants: left_out.map(|_| replayed.subjects),
+        tenants_left_out: left_out,
     }))
 }
