@@ -46,6 +46,7 @@ use datafusion_physical_plan::{
     InputOrderMode, Partitioning, PhysicalExpr, PlanProperties, StatisticsArgs,
     aggregates::{AggregateExec, AggregateMode},
     coalesce_partitions::CoalescePartitionsExec,
+    coop::make_cooperative,
     execution_plan::{EmissionType, InvariantLevel, replace_children_if_necessary},
     filter::FilterExec,
     projection::ProjectionExec,
@@ -101,7 +102,7 @@ impl PhysicalOptimizerRule for TenantByTenant {
         };
         let below = |plan: Arc<dyn ExecutionPlan>| {
             let [input] = *plan.children() else { return Ok(Transformed::no(plan)) };
-            if !needs_no_order(&plan) {
+            if !relies_on_no_order(&plan) {
                 return Ok(Transformed::no(plan));
             }
             Ok(match self.below_queue(input)? {
@@ -125,7 +126,8 @@ impl TenantByTenant {
     /// The same rows, computed by tenants; `None` where that is not possible, or of no use.
     fn below_queue(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let threads = plan.output_partitioning().partition_count();
-        let found = if threads > 1 { self.by_tenant(plan)? } else { None };
+        // Dividing a scan by tenants costs a look at the tenants of each segment.
+        let found = if threads > 1 && has_windows(plan) { self.by_tenant(plan)? } else { None };
         Ok(found.filter(|found| found.has_windows).map(|found| {
             Arc::new(PartitionQueueExec::new(found.plan, threads)) as Arc<dyn ExecutionPlan>
         }))
@@ -181,6 +183,17 @@ fn has_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     })
 }
 
+/// Whether windows are among the operators that are computed by partition.
+fn has_windows(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    if is_windows(plan) {
+        return true;
+    }
+    match *plan.children() {
+        [input] if is_by_partition(plan) => has_windows(input),
+        _ => false,
+    }
+}
+
 fn is_windows(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.downcast_ref::<WindowsExec>().is_some()
 }
@@ -234,9 +247,10 @@ fn any_is(exprs: &[Arc<dyn PhysicalExpr>], columns: &[usize]) -> bool {
     exprs.iter().any(|expr| is_one(expr, columns))
 }
 
-/// Whether an operator does with the rows of its input in any order and any partition. Others than these may rely on an order that their
-/// input promised when they were planned.
-fn needs_no_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
+/// Whether an operator takes rows in any order and in any partition.
+///
+/// Others, such as `SortPreservingMergeExec`, may rely on an order that their input promised when they were planned.
+fn relies_on_no_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.downcast_ref::<CoalescePartitionsExec>().is_some()
         || plan.downcast_ref::<SortExec>().is_some()
         || plan.downcast_ref::<RepartitionExec>().is_some_and(|plan| !plan.preserve_order())
@@ -251,6 +265,8 @@ pub struct PartitionQueueExec {
     input: Arc<dyn ExecutionPlan>,
     /// Partitions of the input that have been taken.
     taken: Arc<AtomicUsize>,
+    /// Partitions of its own that have been asked for.
+    executed: AtomicUsize,
     properties: Arc<PlanProperties>,
 }
 
@@ -263,7 +279,12 @@ impl PartitionQueueExec {
             EmissionType::Incremental,
             input.boundedness(),
         );
-        Self { input, taken: Arc::default(), properties: Arc::new(properties) }
+        Self {
+            input,
+            taken: Arc::default(),
+            executed: AtomicUsize::new(0),
+            properties: Arc::new(properties),
+        }
     }
 
     fn partitions(&self) -> usize {
@@ -312,8 +333,11 @@ impl ExecutionPlan for PartitionQueueExec {
         Ok(Arc::new(Self::new(input, self.partitions())))
     }
 
-    /// Each partition is asked for once: a plan is executed once, as no statement asks itself again.
+    /// Each partition can be asked for once: what has been taken is gone. A plan that was executed gets a new operator (`reset_state`).
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        if self.executed.fetch_add(1, Ordering::Relaxed) >= self.partitions() {
+            return internal_err!("a queue of partitions was executed a second time");
+        }
         let (input, taken) = (Arc::clone(&self.input), Arc::clone(&self.taken));
         let partitions = input.output_partitioning().partition_count();
         let next = move || {
@@ -325,8 +349,8 @@ impl ExecutionPlan for PartitionQueueExec {
             Ok(stream) => stream,
             Err(error) => futures::stream::once(async { Err(error) }).boxed(),
         });
-        let schema = self.schema();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+        let batches = RecordBatchStreamAdapter::new(self.schema(), batches);
+        Ok(make_cooperative(Box::pin(batches)))
     }
 
     fn child_stats_requests(&self, _: Option<usize>) -> Vec<ChildStats> {

@@ -11,7 +11,7 @@
 //!               aggregates below joins
 //! of_tables     semi joins of groups, aggregate pushdown, distinct values as groups, distinct codes, [single distinct to groups], aggregate pushdown,
 //!               dictionary group by, joins and partitions, [columns that nothing reads]
-//! physical      […], names apart, [filters are pushed into scans, …], first rows
+//! physical      […], names apart, [filters are pushed into scans, …], first rows, tenant by tenant
 //! ```
 
 use std::{

@@ -1,5 +1,10 @@
 //! What statements are planned as: numbers in the place of texts, durations in that of intervals.
 
+use std::path::Path;
+
+use datafusion_common::tree_node::TreeNode as _;
+use datafusion_physical_plan::execution_plan::InvariantLevel;
+
 use super::*;
 
 #[test]
@@ -291,10 +296,9 @@ fn distinct_texts_are_codes_and_days_on_a_clock_and_grouping_sets_read_no_rows()
     }
 }
 
-#[test]
-fn windows_within_tenants_are_computed_some_tenants_at_a_time() {
-    let directory = tempfile::tempdir().unwrap();
-    let engine = empty_engine(directory.path());
+/// Four tenants with 250 events of 60 users each, and 800 exports of the first.
+fn events_of_four_tenants(directory: &Path) -> Engine {
+    let engine = empty_engine(directory);
     let mut batch = engine.batch(Namespace(1));
     for n in 0..1_000u32 {
         let (tenant, user) = (format!("t{}", n % 4), format!("u{}", n % 60));
@@ -319,6 +323,13 @@ fn windows_within_tenants_are_computed_some_tenants_at_a_time() {
     }
     engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
     engine.flush().unwrap();
+    engine
+}
+
+#[test]
+fn windows_within_tenants_are_computed_some_tenants_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = events_of_four_tenants(directory.path());
     let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
     let runs = "SELECT tenant_id, user_id, string_props['plan'] AS plan, \
                 lag(event_id) OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp) AS e FROM events WHERE event_name <> 'export'";
@@ -355,5 +366,33 @@ fn windows_within_tenants_are_computed_some_tenants_at_a_time() {
         let shares = plan.matches("RepartitionExec: partitioning=Hash").count();
         let is_queued = plan.contains("PartitionQueueExec: 4 partitions by 2");
         assert_eq!(is_queued.then_some(shares), found, "{sql}\n{plan}");
+    }
+}
+
+#[test]
+fn joins_by_partition_have_both_sides_divided_alike() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = events_of_four_tenants(directory.path());
+    let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
+    // The outer window is the library's, which has a sort between it and ours.
+    let ranked = "(SELECT tenant_id, user_id, stddev(n) OVER (PARTITION BY tenant_id, user_id ORDER BY n DESC) AS n FROM (SELECT tenant_id, user_id, \
+                  row_number() OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp) AS n FROM events WHERE event_name <> 'export') w)";
+    let on = "ON x.tenant_id = y.tenant_id AND x.user_id = y.user_id";
+    let mut session = blank(2, 512 << 20).unwrap().with_tenant_partitions_of(100);
+    let optimizer = &mut session.config.options_mut().optimizer;
+    optimizer.hash_join_single_partition_threshold = 0;
+    optimizer.hash_join_single_partition_threshold_rows = 0;
+    for sql in [
+        format!("SELECT count(*) FROM {ranked} x JOIN {ranked} y {on} AND x.n = y.n + 1"),
+        format!("SELECT x.n, y.event_name FROM {ranked} x JOIN events y {on}"),
+        format!("SELECT y.n, x.event_name FROM events x LEFT JOIN {ranked} y {on}"),
+    ] {
+        let plan = physical_of(&session, &scan, &sql);
+        let shown = displayable(&*plan).indent(false).to_string();
+        assert!(shown.contains("mode=Partitioned"), "{sql}\n{shown}");
+        let is_broken = |node: &Arc<dyn ExecutionPlan>| {
+            Ok(node.check_invariants(InvariantLevel::Executable).is_err())
+        };
+        assert!(!plan.exists(is_broken).unwrap(), "{sql}\n{shown}");
     }
 }
