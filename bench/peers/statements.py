@@ -2,11 +2,11 @@
 """Analysts' statements in our SQL beside the same in DuckDB and ClickHouse: answers compared, then times.
 
     pip install -r bench/peers/requirements.txt
-    python3 bench/peers/statements.py PATH/TO/inlay --rows 10000000 --work DIRECTORY [--set foreign|fresh|unseen|held_out|strangers|outsiders|visitors]
+    python3 bench/peers/statements.py PATH/TO/inlay --rows 10000000 --work DIRECTORY [--set foreign|fresh|unseen|held_out|strangers|outsiders|visitors|newcomers]
 
 The rows are those of `queries.py` (made up by `--rows`, or a file of `--data`), sent to a server over
 HTTP and loaded into each store sorted by our key, with dictionaries for what repeats and a column of
-instants. `analysts.py` lists what is asked, of all events of an organisation; `foreign.py`, `fresh.py`, `unseen.py`, `held_out.py`, `strangers.py`, `outsiders.py` and `visitors.py` have thirty
+instants. `analysts.py` lists what is asked, of all events of an organisation; `foreign.py`, `fresh.py`, `unseen.py`, `held_out.py`, `strangers.py`, `outsiders.py`, `visitors.py` and `newcomers.py` have thirty
 more each, beside DuckDB alone, that were written from the documentation by somebody who had not read the code.
 
 Ours is asked as an analyst asks it: `POST /v1/query/adhoc` over HTTP, a process of its own for each
@@ -39,6 +39,7 @@ import analysts
 import foreign
 import fresh
 import held_out
+import newcomers
 import outsiders
 import strangers
 import unseen
@@ -128,7 +129,7 @@ class RowsOfClick(Click):
 
 
 PEERS = {DUCK: RowsOfDuck, CLICK: RowsOfClick}
-SETS = {"analysts": (analysts.STATEMENTS, (DUCK, CLICK)), "foreign": (foreign.STATEMENTS, (DUCK,)), "fresh": (fresh.STATEMENTS, (DUCK,)), "unseen": (unseen.STATEMENTS, (DUCK,)), "held_out": (held_out.STATEMENTS, (DUCK,)), "strangers": (strangers.STATEMENTS, (DUCK,)), "outsiders": (outsiders.STATEMENTS, (DUCK,)), "visitors": (visitors.STATEMENTS, (DUCK,))}
+SETS = {"analysts": (analysts.STATEMENTS, (DUCK, CLICK)), "foreign": (foreign.STATEMENTS, (DUCK,)), "fresh": (fresh.STATEMENTS, (DUCK,)), "unseen": (unseen.STATEMENTS, (DUCK,)), "held_out": (held_out.STATEMENTS, (DUCK,)), "strangers": (strangers.STATEMENTS, (DUCK,)), "outsiders": (outsiders.STATEMENTS, (DUCK,)), "visitors": (visitors.STATEMENTS, (DUCK,)), "newcomers": (newcomers.STATEMENTS, (DUCK,))}
 
 
 class Refused(Exception):

@@ -11,6 +11,14 @@
 //! A million pairs are a thousand groups, of which each is looked up once. All rows of a group have the same matches, since what
 //! further joins compare is among its keys.
 //!
+//! So is a table beside a single row, such as a total that each group is compared with:
+//!
+//! ```text
+//! SELECT e.source, count(*), count(*) * 1.0 / o.n FROM events e CROSS JOIN (SELECT count(*) AS n FROM events) o GROUP BY e.source, o.n
+//!
+//! SELECT g.source, sum(g.n), … FROM (SELECT source, count(*) AS n FROM events GROUP BY source) g CROSS JOIN … o GROUP BY g.source, o.n
+//! ```
+//!
 //! The plans before and after of a similar statement, without projections and what is below the inner join:
 //!
 //! ```text
@@ -91,7 +99,8 @@ fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let Some(calls) = calls else { return Ok(None) };
     let mut arguments = BTreeSet::new();
     for call in &calls {
-        arguments.extend(call.params.args.iter().flat_map(Expr::column_refs).cloned());
+        let exprs = call.params.args.iter().chain(call.params.filter.as_deref());
+        arguments.extend(exprs.flat_map(Expr::column_refs).cloned());
     }
     // It was added up already.
     if arguments.iter().any(|column| column.name.starts_with(EARLY)) {
@@ -201,13 +210,17 @@ fn joined_rows<'a>(
                 node = &projection.input;
             }
             LogicalPlan::Join(join) if join.join_type == JoinType::Inner && !join.null_aware => {
-                // Only a side that is a join itself multiplies rows, and only with all arguments it can be aggregated alone.
+                // A side that is a join itself multiplies rows, and one beside a single row is joined for nothing row by row. Only with all
+                // arguments a side can be aggregated alone.
                 let has_all = |side: &LogicalPlan| {
                     arguments.iter().all(|column| side.schema().has_column(column))
                 };
-                let is_left = match (is_join(&join.left), is_join(&join.right)) {
-                    (true, _) if has_all(&join.left) => true,
-                    (_, true) if has_all(&join.right) => false,
+                let (left, right) = (&join.left, &join.right);
+                let is_cross = join.on.is_empty() && join.filter.is_none();
+                let is_single = |side: &LogicalPlan| is_cross && side.max_rows() == Some(1);
+                let is_left = match (has_all(left), has_all(right)) {
+                    (true, _) if is_join(left) || is_single(right) => true,
+                    (_, true) if is_join(right) || is_single(left) => false,
                     _ => break,
                 };
                 let side = if is_left { &join.left } else { &join.right };
@@ -238,20 +251,18 @@ fn joined_rows<'a>(
     Ok(Some(JoinedRows { rows, keys, above: path }))
 }
 
-/// The call of an aggregate whose parts can be added up: each is a count, a sum, the least or the most of all rows. Not with `DISTINCT`,
-/// `FILTER` or an order, nor of an argument that may fail, as a quotient.
+/// The call of an aggregate whose parts can be added up: each is a count, a sum, the least or the most of all rows, or of those that a
+/// `FILTER` passes. Not with `DISTINCT` or an order, nor of an argument or a condition that may fail, as a quotient.
 fn call_of(expr: &Expr) -> Option<&AggregateFunction> {
     match expr {
         Expr::Alias(alias) => call_of(&alias.expr),
         Expr::AggregateFunction(call) => {
             let params = &call.params;
-            let is_plain = !params.distinct
-                && params.filter.is_none()
-                && params.order_by.is_empty()
-                && params.null_treatment.is_none();
+            let is_plain =
+                !params.distinct && params.order_by.is_empty() && params.null_treatment.is_none();
             let is_added_up = ["count", "sum", "min", "max"].contains(&call.func.name());
             // They are computed for rows, too, that have no match further up.
-            let is_total = params.args.iter().all(is_total);
+            let is_total = params.args.iter().chain(params.filter.as_deref()).all(is_total);
             (is_plain && is_added_up && is_total && !expr.is_volatile()).then_some(call)
         }
         _ => None,

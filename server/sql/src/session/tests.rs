@@ -566,6 +566,10 @@ fn rows_of_a_join_are_added_up_before_further_joins() {
     let used = "WITH used AS (SELECT DISTINCT user_id, string_props['plan'] AS p FROM events), \
         popular AS (SELECT p, count(*) AS n FROM used GROUP BY p)";
     let pairs = "FROM used a JOIN used b ON b.user_id = a.user_id AND b.p > a.p JOIN popular q ON q.p = a.p";
+    // Beside a single row rows are added up themselves.
+    let beside =
+        "FROM events e CROSS JOIN (SELECT count(*) AS n FROM events WHERE event_name = 'call') o";
+    let plan_of = "e.string_props['plan']";
     for (is_early, asked) in [
         (true, format!("{used} SELECT a.p, b.p, count(*), q.n {pairs} GROUP BY 1, 2, 4")),
         (true, format!("{used} SELECT a.p, min(b.user_id), q.n {pairs} GROUP BY 1, 3")),
@@ -573,6 +577,24 @@ fn rows_of_a_join_are_added_up_before_further_joins() {
         (false, format!("{used} SELECT a.user_id, count(*), q.n {pairs} GROUP BY 1, 3")),
         (false, format!("{used} SELECT a.p, count(DISTINCT b.user_id) {pairs} GROUP BY 1")),
         (false, format!("{used} SELECT count(*) {pairs}")),
+        (true, format!("SELECT {plan_of}, count(*) * 1.0 / o.n {beside} GROUP BY 1, o.n")),
+        (
+            true,
+            format!(
+                "SELECT {plan_of}, count(*) FILTER (WHERE e.event_name <> 'call'), o.n {beside} GROUP BY 1, 3"
+            ),
+        ),
+        (
+            false,
+            format!(
+                "SELECT {plan_of}, count(*) FILTER (WHERE e.numeric_props['ms'] > o.n) {beside} GROUP BY 1"
+            ),
+        ),
+        (
+            false,
+            format!("SELECT {plan_of}, count(*) {beside} WHERE length(e.user_id) > o.n GROUP BY 1"),
+        ),
+        (false, format!("SELECT e.user_id, count(*) {beside} GROUP BY 1")),
     ] {
         let plan = plan(&engine, &asked);
         assert_eq!(plan.contains("early"), is_early, "{asked}\n{plan}");
