@@ -8,8 +8,8 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::{
-    accounts, alerts, audit, billing, dashboards, embed, erasures, events, members, passwords,
-    query, reports, settings, sql, unsubscribe, usage, webhooks,
+    accounts, alert_trials, alerts, audit, billing, dashboards, embed, erasures, events, members,
+    passwords, query, reports, settings, sql, unsubscribe, usage, webhooks,
 };
 
 /// An operation: its method, its path, and for each caller in the order of [`CALLERS`] `y` (allowed), `3` (403) or `1` (401). An id is that of
@@ -28,6 +28,7 @@ pub fn operations() -> Vec<Row> {
         embed::OPERATIONS,
         query::OPERATIONS,
         sql::OPERATIONS,
+        alert_trials::OPERATIONS,
         alerts::OPERATIONS,
         reports::OPERATIONS,
         settings::OPERATIONS,

@@ -4,6 +4,7 @@
 
 mod access;
 mod accounts;
+mod alert_trials;
 mod alerts;
 mod audit;
 mod billing;

@@ -1,7 +1,7 @@
 //! Reports from the schedule to the receiver: what is sent, when, and what becomes of it.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use inlay_tests::{Client, Manner, Org, Receiver, TestServer, eventually};
+use inlay_tests::{Client, Manner, Org, Receiver, TestServer, eventually, quoted_printable};
 use serde_json::{Value, json};
 
 use crate::{access::Row, dashboards::widget};
@@ -214,6 +214,53 @@ async fn a_mail_shows_numbers_and_a_picture_beside_its_file() {
     let picture = STANDARD.decode(body.split_whitespace().collect::<String>()).unwrap();
     assert!(picture.starts_with(b"\x89PNG") && picture.len() < 200_000, "{}", picture.len());
     assert!(file_of(&mail).starts_with(HEADS.as_bytes()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_is_in_the_language_of_its_rule() {
+    let (server, org, _) = start().await;
+    let number = json!({
+        "id": "calls", "kind": "number", "title": "Calls", "viz": {"format": {"style": "currency", "currency": "EUR"}},
+        "query": {"event_name": "api_call", "metric": "count", "period": "7d", "compare": "previous"},
+        "layout": {"x": 0, "y": 0, "w": 6, "h": 4},
+    });
+    let body = json!({"name": "Nutzung", "widgets": [number]});
+    let dashboard = org.admin.post("/v1/dashboards", &body).await.expect(201)["id"].clone();
+    send(&org, "a", "pro", 1_000).await;
+    send(&org, "a", "free", 234).await;
+    let wrong = with(&rule(&dashboard, "pdf"), json!({"locale": "de-CH"}));
+    let wrong = org.admin.post("/v1/reports", &wrong).await;
+    assert_eq!(wrong.refused(400, "unknown_value").as_deref(), Some("locale"));
+    let german = with(&rule(&dashboard, "csv"), json!({"locale": "de"}));
+    let made = org.admin.post("/v1/reports", &german).await.expect(201);
+    assert_eq!(made["locale"], "de");
+    org.admin.post_empty("/v1/reports/1/run").await.expect(202);
+    over(&org, 1, 1).await;
+    let mail = server.outbox().remove(0);
+    let text = quoted_printable(&mail);
+    assert!(text.contains("Calls: 1.234\u{a0}€ (keine davor (30 Tage))"), "{text}");
+    assert!(text.contains("Der Bericht ist angehängt: Übersicht-daily-2026-11-20.csv."), "{text}");
+    assert!(
+        text.contains("<html lang=\"de\">") && text.contains("Diese Mails abbestellen"),
+        "{text}"
+    );
+    assert!(file_of(&mail).starts_with(HEADS.as_bytes()), "heads of a CSV are for programs");
+
+    // Pages and pictures have other numbers in another language.
+    let file = async || org.admin.get("/v1/reports/1/file").await.text;
+    let change = async |parts: Value| {
+        org.admin.patch("/v1/reports/1", &parts).await.expect(200);
+    };
+    for format in ["png", "pdf"] {
+        change(json!({"format": format, "locale": "de"})).await;
+        let german = file().await;
+        change(json!({"locale": "en"})).await;
+        assert_ne!(file().await, german, "{format}");
+        for locale in ["fr", "ja"] {
+            change(json!({"locale": locale})).await;
+            assert!(file().await.len() > 1_000, "{format} {locale}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -48,7 +48,7 @@ async fn an_alert_rule_is_kept_changed_and_deleted() {
         "condition_type": "threshold", "operator": "gt", "threshold_value": 100.0,
         "lookback_minutes": 60, "email_to": ["ops@acme.example"],
         "webhook_url": "https://hooks.acme.com/in/secret", "enabled": true, "tenant_id": null,
-        "for_minutes": 0, "recovery_threshold": null, "per_tenant": false, "webhook_signed": false, "state": "ok",
+        "for_minutes": 0, "recovery_threshold": null, "per_tenant": false, "locale": "en", "webhook_signed": false, "state": "ok",
         "state_since": "2026-11-20T10:17:36.789Z", "last_value": null, "last_evaluated_at": null,
         "last_error": null, "created_at": "2026-11-20T10:17:36.789Z",
         "updated_at": "2026-11-20T10:17:36.789Z",

@@ -375,3 +375,17 @@ impl Client {
         self.get(&path).await.expect(200)["data"][0]["value"].as_i64().unwrap()
     }
 }
+
+/// The text of a mail whose parts are quoted-printable: `1.234=C2=A0=E2=82=AC` is `1.234 €`.
+pub fn quoted_printable(mail: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = mail.replace("=\r\n", "");
+    while let Some(at) = rest.find('=') {
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
+        let hex = rest.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(hex.unwrap_or(b'='));
+        rest = rest.split_off(at + if hex.is_some() { 3 } else { 1 });
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -35,6 +35,7 @@ use super::{
     theme::Ink,
     tiles::{number, prose, state},
     timed::{bars, lines},
+    words::words,
 };
 
 const PADDING: f64 = 18.0;
@@ -74,6 +75,7 @@ fn draw_inside(svg: &mut Svg, area: Area, card: &Card) -> bool {
         prose(svg, body, card);
         return false;
     }
+    let words = words(card.locale);
     edge(svg, area);
     let inner = Area { x: area.x + PADDING, w: area.w - 2.0 * PADDING, ..area };
     // A number that failed has no room for a heading and a sentence.
@@ -83,7 +85,7 @@ fn draw_inside(svg: &mut Svg, area: Area, card: &Card) -> bool {
         let body = Area { y: area.y + 36.0, h: area.h - 37.0, ..inner };
         match &card.answer {
             Ok(answer) => number(svg, body, card, answer, PADDING - 1.0),
-            Err(_) => svg.text(body.x, body.y + 18.0, SUBTITLE, "Couldn’t load."),
+            Err(_) => svg.text(body.x, body.y + 18.0, SUBTITLE, words.number_failed),
         }
         return false;
     }
@@ -93,12 +95,12 @@ fn draw_inside(svg: &mut Svg, area: Area, card: &Card) -> bool {
     let answer = match &card.answer {
         // A count of zero everywhere is an empty chart; an average of zero is a value and is drawn.
         Ok(answer) if is_empty(answer, card.metric()) => {
-            state(svg, body, "Nothing in this period", "No events match.");
+            state(svg, body, words.nothing[0], words.nothing[1]);
             return false;
         }
         Ok(answer) => answer,
         Err(message) => {
-            state(svg, body, "This chart couldn’t load", message);
+            state(svg, body, words.chart_failed, message);
             return false;
         }
     };
@@ -143,9 +145,9 @@ fn head(svg: &mut Svg, area: Area, card: &Card) {
         && answer.groups_total > answer.groups_returned
         && card.kind != "funnel"
     {
-        let count = |count: usize| full(Some(count as f64), &Spec::default());
+        let count = |count: usize| full(Some(count as f64), &Spec::plain(card.locale));
         let (shown, all) = (count(answer.groups_returned), count(answer.groups_total));
-        beside.push(format!("Top {shown} of {all}"));
+        beside.push((words(card.locale).top_of)(&shown, &all));
     }
     let left = font::width(&title, TITLE.size, TITLE.weight) + 8.0;
     let text = font::fit(&beside.join("  "), SUBTITLE.size, SUBTITLE.weight, area.w - left);

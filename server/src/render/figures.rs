@@ -12,9 +12,10 @@
 //! The texts of changes differ from those of the card, `New` and `>999%`, which have little room.
 
 use super::{
-    format::{Direction, change, change_text, period, short},
+    format::{Direction, change, change_text, large_change, period, short},
     model::{Card, Sheet},
     series::{is_additive, is_whole},
+    words::words,
 };
 use crate::base::text::one_line;
 
@@ -53,21 +54,20 @@ fn figure(card: &Card) -> Option<Figure> {
     let previous = row.and_then(|row| row.previous);
     let changed = previous.and_then(|previous| Some((previous, change(value, previous)?)));
     let change = changed.map(|(previous, (direction, ratio))| {
-        // `1d` is read as `1 day`, and `the previous day` needs no number.
-        let before = answer.period.as_deref().map_or("the dates before".to_owned(), |name| {
-            format!("the previous {}", period(name).trim_start_matches("1 "))
-        });
+        let (locale, words) = (card.locale, words(card.locale));
+        let period = answer.period.as_deref().map(|name| period(name, locale));
+        let versus = (words.versus_in_full)(period.as_deref());
         let sign = match direction {
             Direction::Up => "+",
             Direction::Down => "−",
             Direction::Flat => "",
         };
         match ratio {
-            Some(ratio) if ratio > LARGE => format!("more than 999% up vs {before}"),
-            Some(ratio) if ratio < -LARGE => format!("more than 999% down vs {before}"),
-            Some(_) => format!("{sign}{} vs {before}", change_text(value, previous)),
-            None if is_whole(card.metric()) => format!("none in {before}"),
-            None => format!("0 in {before}"),
+            Some(ratio) if ratio.abs() > LARGE => {
+                (words.large_change)(ratio > 0.0, &large_change(locale), &versus)
+            }
+            Some(_) => format!("{sign}{} {versus}", change_text(value, previous, locale)),
+            None => (words.none_before)(period.as_deref(), is_whole(card.metric())),
         }
     });
     Some(Figure { title: one_line(&card.title), value: short(value, &card.spec()), change })

@@ -1,4 +1,4 @@
-//! Numbers and dates as people read them, in English.
+//! Numbers as people read them, in the language of a report; the examples are English.
 //!
 //! The same rules as in `web/shared/format.js`, held together by the answers in `web/test/golden.json`:
 //! `short` is for places with little room, `full` for tables, and an axis has one unit for all its
@@ -25,10 +25,14 @@
 //! A space before a unit is a no-break space, and the minus is U+2212. What rounds to zero has no sign: −0.0004 as
 //! percent is `0%`.
 
-use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde::Deserialize;
 
-use super::number::{self, MINUS, NBSP, compact, fixed, scientific, significant, suffix};
+use super::{
+    currencies::Currency,
+    number::{self, MINUS, NBSP, compact, fixed, scientific, significant, suffix},
+    words::words,
+};
+use crate::base::locale::Locale;
 
 /// What stands for nothing.
 pub const NOTHING: &str = "—";
@@ -46,6 +50,9 @@ pub struct Spec {
     currency: Option<String>,
     /// 0 to 100, cut to a whole number; any other is ignored.
     decimals: Option<f64>,
+    /// Language of the signs; not part of `viz.format`.
+    #[serde(skip)]
+    locale: Locale,
 }
 
 impl Spec {
@@ -57,8 +64,18 @@ impl Spec {
 
     /// Fractions as percent.
     /// Of the axis of a chart whose stacks add up to 100 %.
-    pub fn percent() -> Self {
-        Self { style: Some("percent".to_owned()), ..Self::default() }
+    pub fn percent(locale: Locale) -> Self {
+        Self { style: Some("percent".to_owned()), locale, ..Self::default() }
+    }
+
+    /// A plain number.
+    pub fn plain(locale: Locale) -> Self {
+        Self { locale, ..Self::default() }
+    }
+
+    /// The same in a language.
+    pub fn in_locale(self, locale: Locale) -> Self {
+        Self { locale, ..self }
     }
 
     /// The name of what is counted.
@@ -82,6 +99,11 @@ impl Spec {
         decimals.map(|places| places as usize)
     }
 
+    fn currency(&self) -> Currency {
+        let code = self.currency.as_deref().filter(|code| !code.is_empty()).unwrap_or("USD");
+        Currency::of(code, self.locale)
+    }
+
     /// Unit steps, largest first; none for plain numbers.
     /// In milliseconds for durations, in bytes for sizes: `[(3600000.0, "h"), (60000.0, "min"), …]`.
     fn steps(&self) -> Option<&'static [(f64, &'static str)]> {
@@ -98,27 +120,6 @@ const DURATIONS: [(f64, &str); 4] =
     [(3_600_000.0, "h"), (60_000.0, "min"), (1_000.0, "s"), (1.0, "ms")];
 // Powers of 1,000: 1,024 bytes are `1.02 KB`.
 const SIZES: [(f64, &str); 5] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")];
-
-/// Symbols of currencies in English; others are named by their code.
-const SYMBOLS: [(&str, &str); 17] = [
-    ("USD", "$"),
-    ("EUR", "€"),
-    ("GBP", "£"),
-    ("JPY", "¥"),
-    ("INR", "₹"),
-    ("CNY", "CN¥"),
-    ("KRW", "₩"),
-    ("BRL", "R$"),
-    ("CAD", "CA$"),
-    ("AUD", "A$"),
-    ("MXN", "MX$"),
-    ("NZD", "NZ$"),
-    ("HKD", "HK$"),
-    ("TWD", "NT$"),
-    ("ILS", "₪"),
-    ("VND", "₫"),
-    ("PHP", "₱"),
-];
 
 /// Places that keep about three digits that count.
 /// 3.14159 has two places (`3.14`), 41.25 one (`41.3`), 0.0123 three (`0.012`), and 250.4 none; whole numbers have none.
@@ -147,55 +148,36 @@ fn signed(value: f64, text: String) -> String {
 }
 
 /// A number with so many decimal places, or with about three digits that count: 0.00012345 is `0.000123`.
-fn plain(value: f64, places: Option<usize>) -> String {
+fn plain(value: f64, places: Option<usize>, locale: Locale) -> String {
     let size = value.abs();
     let text = match places {
-        Some(places) => fixed(size, 0, places),
-        None if size != 0.0 && size < 0.001 => significant(size, 3, 0),
-        None => fixed(size, 0, digits(value)),
+        Some(places) => fixed(size, 0, places, locale),
+        None if size != 0.0 && size < 0.001 => significant(size, 3, locale),
+        None => fixed(size, 0, digits(value), locale),
     };
     signed(value, text)
 }
 
-/// `percent(0.0999, 1)` is `10%`: 9.99 rounded to one place.
-fn percent(value: f64, places: usize) -> String {
-    signed(value, number::percent(value.abs(), places) + "%")
-}
-
-/// `$12`, but `CHF 12` with a no-break space: a code is a word, a symbol is not.
-fn money(symbol: &str, text: &str) -> String {
-    let is_code = symbol.len() == 3 && symbol.bytes().all(|byte| byte.is_ascii_uppercase());
-    if is_code { format!("{symbol}{NBSP}{text}") } else { format!("{symbol}{text}") }
-}
-
-/// The symbol, or the code in capitals, and the decimal places that the currency is written with: `("¥", 0)`.
-fn symbol_of(spec: &Spec) -> (String, usize) {
-    let code = spec.currency.as_deref().filter(|code| !code.is_empty()).unwrap_or("USD");
-    let code = code.to_ascii_uppercase();
-    let own = if ["JPY", "KRW", "VND", "CLP", "ISK", "XAF", "XOF"].contains(&code.as_str()) {
-        0
-    } else {
-        2
-    };
-    let known = SYMBOLS.iter().find(|(known, _)| *known == code);
-    (known.map_or(code, |(_, symbol)| (*symbol).to_owned()), own)
+/// `percent(0.0999, 1, En)` is `10%`: 9.99 rounded to one place.
+fn percent(value: f64, places: usize, locale: Locale) -> String {
+    signed(value, number::percent(value.abs(), places, locale))
 }
 
 /// The rules in their order: durations and sizes in their unit, then numbers too large to write out, then the styles.
 /// From 1e15 on a short number is `1E15`; a full one is written out up to 1e21.
 fn value(value: Option<f64>, spec: &Spec, short: bool) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else { return NOTHING.to_owned() };
-    let size = value.abs();
+    let (size, locale) = (value.abs(), spec.locale);
     if let Some(steps) = spec.steps() {
         let base = if spec.unit() == Some("s") { value * 1_000.0 } else { value };
         let (step, name) = step_for(steps, base);
-        return format!("{}{NBSP}{name}", plain(base / step, spec.decimals()));
+        return format!("{}{NBSP}{name}", plain(base / step, spec.decimals(), locale));
     }
     if size >= if short { 1e15 } else { 1e21 } {
-        return signed(value, scientific(size));
+        return signed(value, scientific(size, locale));
     }
-    // From 10,000 on, a short number has a letter: `9,999` and `10K`.
-    let large = short && size >= 10_000.0;
+    // From 10,000 on, a short number has a letter where the language has one: `9,999` and `10K`, in German `12.345` and `1,2 Mio.`.
+    let large = short && size >= 10_000.0 && !suffix(size, locale).is_empty();
     match spec.style() {
         "percent" => {
             // Small parts need a place more: `1.2%` next to `13%`, and `1.23%` next to `12.5%` in full.
@@ -204,10 +186,10 @@ fn value(value: Option<f64>, spec: &Spec, short: bool) -> String {
                 (true, false) => 2,
                 (false, true) => 0,
             };
-            percent(value, spec.decimals().unwrap_or(own))
+            percent(value, spec.decimals().unwrap_or(own), locale)
         }
         "currency" => {
-            let (symbol, own) = symbol_of(spec);
+            let currency = spec.currency();
             // `$0.50` and `$999.50`, then `$1,235`, then `$12.3K`. Whole amounts have no places: `$5`.
             let usual = if size < 1_000.0 {
                 2
@@ -216,25 +198,25 @@ fn value(value: Option<f64>, spec: &Spec, short: bool) -> String {
             } else {
                 0
             };
-            let most = spec.decimals().unwrap_or(own.min(usual));
+            let most = spec.decimals().unwrap_or(currency.places.min(usual));
             let is_round = value.fract() == 0.0 && spec.decimals().is_none();
             let least = if large || is_round { 0 } else { most };
             let text = match large {
-                true => compact(size, least, most),
-                false => (fixed(size, least, most), ""),
+                true => compact(size, least, most, locale),
+                false => (fixed(size, least, most, locale), ""),
             };
-            signed(value, money(&symbol, &(text.0 + text.1)))
+            signed(value, currency.around(&(text.0 + text.1)))
         }
         _ => {
             let text = if large {
-                let (text, letter) = compact(size, 0, 1);
+                let (text, letter) = compact(size, 0, 1, locale);
                 signed(value, text + letter)
             } else if spec.decimals().is_some() || short || size < 0.001 {
-                plain(value, spec.decimals())
+                plain(value, spec.decimals(), locale)
             } else {
                 // In full, two places are allowed even where three digits would need fewer: `12.35`, short `12.3`.
                 let places = if value.fract() == 0.0 { 0 } else { digits(value).max(2) };
-                plain(value, Some(places))
+                plain(value, Some(places), locale)
             };
             spec.unit().map_or(text.clone(), |unit| format!("{text}{NBSP}{unit}"))
         }
@@ -269,6 +251,7 @@ pub struct Axis {
     /// What values are divided by.
     pub divisor: f64,
     unit: AxisUnit,
+    locale: Locale,
 }
 
 /// How the ticks of an axis are written.
@@ -279,48 +262,52 @@ enum AxisUnit {
     Step(&'static str),
     /// Fractions as percent, `12.5%`.
     Percent,
-    /// With a currency's symbol before and a letter behind, `$25K`; zero has no letter.
-    Plain { symbol: Option<String>, letter: &'static str },
+    /// With a currency and a letter, `$25K`; zero has no letter.
+    Plain { currency: Option<Currency>, letter: &'static str },
 }
 
 impl Axis {
     /// The unit for values up to `max`.
     pub fn of(max: f64, spec: &Spec) -> Self {
+        let locale = spec.locale;
         if max >= 1e15 {
-            return Self { divisor: 1.0, unit: AxisUnit::Scientific };
+            return Self { divisor: 1.0, unit: AxisUnit::Scientific, locale };
         }
         if let Some(steps) = spec.steps() {
             let scale = if spec.unit() == Some("s") { 1_000.0 } else { 1.0 };
             let (size, name) = step_for(steps, max * scale);
-            return Self { divisor: size / scale, unit: AxisUnit::Step(name) };
+            return Self { divisor: size / scale, unit: AxisUnit::Step(name), locale };
         }
         if spec.style() == "percent" {
-            return Self { divisor: 1.0, unit: AxisUnit::Percent };
+            return Self { divisor: 1.0, unit: AxisUnit::Percent, locale };
         }
-        let symbol = (spec.style() == "currency").then(|| symbol_of(spec).0);
+        let currency = (spec.style() == "currency").then(|| spec.currency());
         let mut divisor = 1.0;
         if max >= 10_000.0 {
             // 1 to 10 to 100 to 1,000, until both have the letter: 999,500 is already in millions, as its label `1M` is.
-            while suffix(divisor) != suffix(max) {
+            while suffix(divisor, locale) != suffix(max, locale) {
                 divisor *= 10.0;
             }
         }
-        let letter = if divisor > 1.0 { suffix(divisor) } else { "" };
-        Self { divisor, unit: AxisUnit::Plain { symbol, letter } }
+        let letter = if divisor > 1.0 { suffix(divisor, locale) } else { "" };
+        Self { divisor, unit: AxisUnit::Plain { currency, letter }, locale }
     }
 
     /// How a tick reads.
     /// `label(0.25)` is `0.25 s` on an axis in seconds, and `label(-5.0)` is `−$5K` on one of thousands of dollars.
     pub fn label(&self, tick: f64) -> String {
+        let locale = self.locale;
         match &self.unit {
             AxisUnit::Scientific if tick == 0.0 => "0E0".to_owned(),
-            AxisUnit::Scientific => signed(tick, scientific(tick.abs())),
+            AxisUnit::Scientific => signed(tick, scientific(tick.abs(), locale)),
             AxisUnit::Step(_) if tick == 0.0 => "0".to_owned(),
-            AxisUnit::Step(name) => format!("{}{NBSP}{name}", plain(tick, None)),
-            AxisUnit::Percent => signed(tick, significant(tick.abs(), 3, 2) + "%"),
-            AxisUnit::Plain { symbol, letter } => {
-                let number = plain(tick.abs(), None) + if tick == 0.0 { "" } else { letter };
-                let text = symbol.as_ref().map_or(number.clone(), |symbol| money(symbol, &number));
+            AxisUnit::Step(name) => format!("{}{NBSP}{name}", plain(tick, None, locale)),
+            AxisUnit::Percent => signed(tick, number::significant_percent(tick.abs(), 3, locale)),
+            AxisUnit::Plain { currency, letter } => {
+                let letter = if tick == 0.0 { "" } else { letter };
+                let number = plain(tick.abs(), None, locale) + letter;
+                let around = |currency: &Currency| currency.around(&number);
+                let text = currency.as_ref().map_or(number.clone(), around);
                 signed(tick, text)
             }
         }
@@ -361,128 +348,47 @@ pub fn change(current: Option<f64>, previous: Option<f64>) -> Option<(Direction,
 
 /// The words for a change: `33%`, `9.4%`, `>999%`, `New`.
 /// `—` where a value is missing, and `0%` for a flat one. The direction is drawn as an arrow and not written.
-pub fn change_text(current: Option<f64>, previous: Option<f64>) -> String {
+pub fn change_text(current: Option<f64>, previous: Option<f64>, locale: Locale) -> String {
     match change(current, previous) {
         None => NOTHING.to_owned(),
-        Some((_, None)) => "New".to_owned(),
+        Some((_, None)) => words(locale).fresh.to_owned(),
         Some((direction, Some(ratio))) => {
             let size = if direction == Direction::Flat { 0.0 } else { ratio.abs() };
             if size > 9.995 {
-                return ">999%".to_owned();
+                return format!(">{}", large_change(locale));
             }
-            percent(size, if size < 0.0995 { 1 } else { 0 })
+            percent(size, if size < 0.0995 { 1 } else { 0 }, locale)
         }
     }
+}
+
+/// The change from which on changes are not written to the digit: `999%`.
+pub fn large_change(locale: Locale) -> String {
+    percent(9.99, 0, locale)
 }
 
 /// A part of a whole.
 /// 0.6 is `60%`, 0.014 is `1%`, and 0.001 is `<1%`, so that a small part does not look like none. 0 is `0%`.
-pub fn share(ratio: f64) -> String {
-    if ratio > 0.0 && ratio < 0.005 { "<1%".to_owned() } else { percent(ratio, 0) }
+pub fn share(ratio: f64, locale: Locale) -> String {
+    if ratio > 0.0 && ratio < 0.005 {
+        return format!("<{}", percent(0.01, 0, locale));
+    }
+    percent(ratio, 0, locale)
 }
 
 /// A length of time: `30 days`.
 /// `1h` is `1 hour`; a name that ends in no letter of `h`, `d`, `w`, `m` comes back as it is.
-pub fn period(name: &str) -> String {
-    let (count, letter) = name.split_at(name.len().saturating_sub(1));
-    let unit = match letter {
-        "h" => "hour",
-        "d" => "day",
-        "w" => "week",
-        "m" => "month",
-        _ => return name.to_owned(),
-    };
-    format!("{count} {unit}{}", if count == "1" { "" } else { "s" })
+pub fn period(name: &str, locale: Locale) -> String {
+    let Some((count, unit)) = length(name) else { return name.to_owned() };
+    let (one, several) = words(locale).lengths[unit];
+    let space = words(locale).length_space;
+    format!("{count}{space}{}", if count == "1" { one } else { several })
 }
 
-/// Length of the buckets of a chart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grain {
-    /// Buckets of one hour.
-    Hour,
-    /// Buckets of one calendar day.
-    Day,
-    /// Buckets of one calendar week.
-    Week,
-    /// Buckets of one calendar month.
-    Month,
-}
-
-impl Grain {
-    /// The grain with this name; a day for any other name and for none.
-    pub fn named(name: Option<&str>) -> Self {
-        match name {
-            Some("hour") => Self::Hour,
-            Some("week") => Self::Week,
-            Some("month") => Self::Month,
-            _ => Self::Day,
-        }
-    }
-}
-
-const DAY_MS: i64 = 86_400_000;
-
-/// The instant as date and time of a zone; 1970 for an instant that no calendar has.
-fn zoned(ms: i64, zone: &TimeZone) -> Zoned {
-    Timestamp::from_millisecond(ms).unwrap_or_default().to_zoned(zone.clone())
-}
-
-/// A bucket's start on an axis.
-///
-/// ```text
-/// grain    start                  not dated   dated
-/// hour     2026-01-01T00:00:00Z   12 AM       Jan 1
-/// day      2026-01-01T00:00:00Z   Jan 1       Jan 1
-/// month    2026-01-01T00:00:00Z   Jan 2026    Jan 2026    the year only in January
-/// month    2026-03-01T00:00:00Z   Mar         Mar
-/// ```
-pub fn bucket_short(ms: i64, grain: Grain, dated: bool, zone: &TimeZone) -> String {
-    let at = zoned(ms, zone);
-    match grain {
-        Grain::Month => {
-            // A day later and in UTC, so that the first of January in any zone is in January.
-            let is_january = zoned(ms + DAY_MS, &TimeZone::UTC).month() == 1;
-            at.strftime(if is_january { "%b %Y" } else { "%b" }).to_string()
-        }
-        Grain::Hour if !dated => at.strftime("%-I %p").to_string(),
-        _ => at.strftime("%b %-d").to_string(),
-    }
-}
-
-/// A bucket in full.
-/// `Thu, Jan 1, 12:00 AM` of an hour, `Thursday, Jan 1` of a day, `Week of Jan 1, 2026`, and `January 2026`.
-pub fn bucket_long(ms: i64, grain: Grain, zone: &TimeZone) -> String {
-    let at = zoned(ms, zone);
-    let pattern = match grain {
-        Grain::Month => "%B %Y",
-        Grain::Week => "Week of %b %-d, %Y",
-        Grain::Day => "%A, %b %-d",
-        Grain::Hour => "%a, %b %-d, %-I:%M %p",
-    };
-    at.strftime(pattern).to_string()
-}
-
-/// Whether an instant begins a day.
-/// 14:00 UTC does not, and 23:00 UTC does in Berlin in winter: the zone decides.
-pub fn starts_day(ms: i64, zone: &TimeZone) -> bool {
-    let at = zoned(ms, zone);
-    at.hour() == 0 && at.minute() == 0
-}
-
-/// When a bucket ends.
-/// Of the month from 2026-01-01, 31 days later. Days are 24 hours here, also where the clock changes: the end only
-/// decides whether a bucket is complete.
-pub fn bucket_end(ms: i64, grain: Grain) -> i64 {
-    match grain {
-        Grain::Hour => ms + DAY_MS / 24,
-        Grain::Day => ms + DAY_MS,
-        Grain::Week => ms + 7 * DAY_MS,
-        Grain::Month => {
-            // A month of any time zone is well begun half a month after its start.
-            let inside = zoned(ms + 15 * DAY_MS, &TimeZone::UTC);
-            ms + i64::from(inside.days_in_month()) * DAY_MS
-        }
-    }
+/// The number and the unit of a period: `30d` is `("30", 1)`, as days are the second of hours, days, weeks and months.
+fn length(name: &str) -> Option<(&str, usize)> {
+    let (at, letter) = name.char_indices().next_back()?;
+    Some((&name[..at], ['h', 'd', 'w', 'm'].iter().position(|known| *known == letter)?))
 }
 
 /// A name from the data as a label: `error_code` becomes `Error code`.

@@ -18,17 +18,16 @@ use serde_json::{Map, Value, json};
 
 use super::{
     color::{Rgb, apart, contrast, readable_on, rotate},
-    format::{
-        Axis, Direction, Grain, Spec, bucket_end, bucket_long, bucket_short, change, change_text,
-        full, humanize, period, share, short, starts_day,
-    },
+    dates::{Grain, bucket_end, bucket_long, bucket_short, starts_day},
+    format::{Axis, Direction, Spec, change, change_text, full, humanize, period, share, short},
     model::{Answer, Row, first_color},
     scale::{domain, label_stride, spread, ticks},
     series::{ranked, runs, stack, timed},
     theme::{Ink, SERIES_MAX},
     threshold::thresholds_of,
+    words::words,
 };
-use crate::base::instant;
+use crate::base::{instant, locale::Locale};
 
 fn golden() -> Value {
     serde_json::from_str(include_str!("../../web/test/golden.json")).unwrap()
@@ -81,18 +80,33 @@ fn colors_are_told_apart_alike() {
     }
 }
 
+/// A group of cases in English, and in each other language.
+fn in_all_locales(golden: &Value) -> Vec<(Locale, &Value)> {
+    let others = golden["locales"].as_array().unwrap().iter();
+    let locale = |of: &Value| Locale::named(of["locale"].as_str().unwrap()).unwrap();
+    let others: Vec<_> = others.map(|of| (locale(of), of)).collect();
+    let names: Vec<Locale> = others.iter().map(|(locale, _)| *locale).collect();
+    assert_eq!(names, Locale::ALL);
+    others
+        .into_iter()
+        .map(|(locale, of)| (locale, if locale.is_default() { golden } else { of }))
+        .collect()
+}
+
 /// 17 formats with every value: `short` and `full` letter by letter, no-break spaces included.
 #[test]
 fn values_read_alike() {
     let golden = golden();
-    for of in golden["value"].as_array().unwrap() {
-        let spec = Spec::read(Some(&of["spec"]));
-        for case in of["values"].as_array().unwrap() {
-            let value = case[0].as_f64();
-            let read = (short(value, &spec), full(value, &spec));
-            let expected =
-                (case[1].as_str().unwrap().to_owned(), case[2].as_str().unwrap().to_owned());
-            assert_eq!(read, expected, "{value:?} as {}", of["spec"]);
+    for (locale, golden) in in_all_locales(&golden) {
+        for of in golden["value"].as_array().unwrap() {
+            let spec = Spec::read(Some(&of["spec"])).in_locale(locale);
+            for case in of["values"].as_array().unwrap() {
+                let value = case[0].as_f64();
+                let read = (short(value, &spec), full(value, &spec));
+                let expected =
+                    (case[1].as_str().unwrap().to_owned(), case[2].as_str().unwrap().to_owned());
+                assert_eq!(read, expected, "{locale:?}: {value:?} as {}", of["spec"]);
+            }
         }
     }
 }
@@ -102,17 +116,19 @@ fn values_read_alike() {
 fn axes_read_alike() {
     let golden = golden();
     let ticks = numbers(&golden["ticks_of"]);
-    for of in golden["axis"].as_array().unwrap() {
-        let spec = Spec::read(Some(&of["spec"]));
-        for case in of["maxima"].as_array().unwrap() {
-            let axis = Axis::of(case[0].as_f64().unwrap(), &spec);
-            let labels: Vec<String> = ticks.iter().map(|&tick| axis.label(tick)).collect();
-            assert_eq!(
-                json!([case[0], axis.divisor, labels]),
-                json!([case[0], case[1].as_f64(), case[2]]),
-                "{}",
-                of["spec"]
-            );
+    for (locale, golden) in in_all_locales(&golden) {
+        for of in golden["axis"].as_array().unwrap() {
+            let spec = Spec::read(Some(&of["spec"])).in_locale(locale);
+            for case in of["maxima"].as_array().unwrap() {
+                let axis = Axis::of(case[0].as_f64().unwrap(), &spec);
+                let labels: Vec<String> = ticks.iter().map(|&tick| axis.label(tick)).collect();
+                assert_eq!(
+                    json!([case[0], axis.divisor, labels]),
+                    json!([case[0], case[1].as_f64(), case[2]]),
+                    "{locale:?}: {}",
+                    of["spec"]
+                );
+            }
         }
     }
 }
@@ -120,39 +136,86 @@ fn axes_read_alike() {
 #[test]
 fn shares_changes_and_names_read_alike() {
     let golden = golden();
-    for (case, answer) in cases(&golden, "share") {
-        assert_eq!(*answer, share(case.as_f64().unwrap()), "{case}");
-    }
-    for (case, answer) in cases(&golden, "change") {
-        let (current, previous) = (case[0].as_f64(), case[1].as_f64());
-        let direction = change(current, previous).map(|(direction, _)| match direction {
-            Direction::Up => "up",
-            Direction::Down => "down",
-            Direction::Flat => "flat",
-        });
-        assert_eq!(*answer, json!([direction, change_text(current, previous)]), "{case}");
-    }
-    for (case, answer) in cases(&golden, "period") {
-        assert_eq!(*answer, period(case.as_str().unwrap()));
+    for (locale, golden) in in_all_locales(&golden) {
+        for (case, answer) in cases(golden, "share") {
+            assert_eq!(*answer, share(case.as_f64().unwrap(), locale), "{case}");
+        }
+        for (case, answer) in cases(golden, "change") {
+            let (current, previous) = (case[0].as_f64(), case[1].as_f64());
+            let direction = change(current, previous).map(|(direction, _)| match direction {
+                Direction::Up => "up",
+                Direction::Down => "down",
+                Direction::Flat => "flat",
+            });
+            let text = change_text(current, previous, locale);
+            let read = if locale.is_default() { json!([direction, text]) } else { json!(text) };
+            assert_eq!(*answer, read, "{locale:?}: {case}");
+        }
+        for (case, answer) in cases(golden, "period") {
+            assert_eq!(*answer, period(case.as_str().unwrap(), locale));
+        }
     }
     for (case, answer) in cases(&golden, "humanize") {
         assert_eq!(*answer, humanize(case.as_str().unwrap()));
     }
+    for name in ["", "d7é", "é", "7"] {
+        assert_eq!(period(name, Locale::En), name);
+    }
 }
 
-/// Six instants in four zones and four grains, among them a leap day and the day when clocks change in Berlin.
+/// Sixty currencies: their symbols, on which side of the amount, with how many places.
+#[test]
+fn currencies_are_written_alike() {
+    for of in golden()["locales"].as_array().unwrap() {
+        let locale = Locale::named(of["locale"].as_str().unwrap()).unwrap();
+        for case in of["currencies"].as_array().unwrap() {
+            let spec = json!({"style": "currency", "currency": case[0]});
+            let spec = Spec::read(Some(&spec)).in_locale(locale);
+            assert_eq!(full(Some(12.3456), &spec), case[1], "{locale:?} {}", case[0]);
+        }
+    }
+}
+
+/// What both say in words.
+#[test]
+fn words_are_the_same() {
+    for of in golden()["locales"].as_array().unwrap() {
+        let words = words(Locale::named(of["locale"].as_str().unwrap()).unwrap());
+        let said = json!({
+            "nothing": words.nothing[0], "no_events": words.no_events, "chart_failed": words.chart_failed,
+            "number_failed": words.number_failed, "other": words.other, "none": words.none, "fresh": words.fresh,
+            "time": words.time, "group": words.group, "value": words.value, "previous": words.previous,
+            "share": words.share, "steps": words.steps, "cut_axis": words.cut_axis,
+            "top_of": (words.top_of)("50", "120"), "more": (words.more)(3),
+            "versus": (words.versus)(Some("7 #")), "versus_dates": (words.versus)(None),
+        });
+        assert_eq!(said, of["words"]);
+    }
+}
+
+/// Six instants in four zones and four grains, among them a leap day and the day when clocks change in Berlin; in other languages each
+/// month in UTC.
 #[test]
 fn buckets_read_alike() {
-    for case in golden()["bucket"].as_array().unwrap() {
-        let at = instant::parse(case["iso"].as_str().unwrap()).unwrap();
-        let grain = Grain::named(case["grain"].as_str());
-        let zone = TimeZone::get(case["zone"].as_str().unwrap()).unwrap();
-        let read = json!({
-            "zone": case["zone"], "iso": case["iso"], "grain": case["grain"],
-            "dated": bucket_short(at, grain, true, &zone), "short": bucket_short(at, grain, false, &zone),
-            "long": bucket_long(at, grain, &zone), "starts": starts_day(at, &zone), "end": bucket_end(at, grain),
-        });
-        assert_eq!(read, *case);
+    let golden = golden();
+    for (locale, golden) in in_all_locales(&golden) {
+        for case in golden["bucket"].as_array().unwrap() {
+            let at = instant::parse(case["iso"].as_str().unwrap()).unwrap();
+            let grain = Grain::named(case["grain"].as_str());
+            let zone = TimeZone::get(case["zone"].as_str().unwrap_or("UTC")).unwrap();
+            let mut read = json!({
+                "iso": case["iso"], "grain": case["grain"],
+                "dated": bucket_short(at, grain, true, &zone, locale),
+                "short": bucket_short(at, grain, false, &zone, locale),
+                "long": bucket_long(at, grain, &zone, locale),
+            });
+            if locale.is_default() {
+                read["zone"] = case["zone"].clone();
+                read["starts"] = json!(starts_day(at, &zone));
+                read["end"] = json!(bucket_end(at, grain));
+            }
+            assert_eq!(read, *case, "{locale:?}");
+        }
     }
 }
 
@@ -245,7 +308,7 @@ fn answers_become_the_same_series() {
     for (case, expected) in cases(&golden, "timed") {
         let limit = case["limit"].as_u64().map(|limit| limit as usize);
         let (title, metric) = (case["title"].as_str().unwrap(), case["metric"].as_str());
-        let model = timed(&answer_of(&case["answer"]), title, limit, metric);
+        let model = timed(&answer_of(&case["answer"]), title, limit, metric, Locale::En);
         let buckets: Vec<String> = model.buckets.iter().map(|&at| instant::format(at)).collect();
         assert_eq!(json!(buckets), expected["buckets"]);
         assert_eq!(
@@ -287,7 +350,7 @@ fn answers_become_the_same_ranking() {
         let limit = case["limit"].as_u64().unwrap() as usize;
         let answer = answer_of(&case["answer"]);
         let (items, total) =
-            ranked(&answer, limit, case["metric"].as_str(), case["order"] == "none");
+            ranked(&answer, limit, case["metric"].as_str(), case["order"] == "none", Locale::En);
         assert_eq!(total, expected["total"].as_f64(), "{case}");
         let items: Vec<_> = items
             .iter()

@@ -20,7 +20,9 @@
 //! model     Row { bucket, group, value, previous }    what the query answered
 //! series    buckets and series, or ranked groups      Other, shares, stacks
 //! scale     ticks and positions                       [0, 25000, 50000, 75000, 100000]
-//! format    labels of values and buckets              25K, Nov 13
+//! format    labels of values                          25K
+//! dates     labels of buckets                         Nov 13
+//! words     all that is said beside the data          Top 50 of 120, in German 50 von 120
 //! theme     Ink → colour                              Series(0) → #315ed9
 //! svg       marks                                     <rect …/>, <path …/>, <text …>
 //! ```
@@ -30,6 +32,11 @@
 mod color;
 mod number;
 mod scale;
+
+mod currencies;
+mod words;
+
+mod dates;
 
 mod format;
 
@@ -66,8 +73,10 @@ mod odd;
 
 pub use color::is_dark;
 pub use csv::csv;
+pub use dates::Grain;
 pub use figures::{Figure, figures};
-pub use format::{Grain, Spec, humanize, period};
+pub use format::{Spec, full, humanize, period};
 pub use model::{Answer, Card, Measure, Place, Question, Row, Sheet};
 pub use pdf::pdf;
 pub use png::{picture, png};
+pub use words::words;

@@ -16,10 +16,8 @@
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json};
 
-use super::{
-    format::{Grain, Spec},
-    theme::SERIES_MAX,
-};
+use super::{dates::Grain, format::Spec, theme::SERIES_MAX};
+use crate::base::locale::Locale;
 
 /// A dashboard with its data.
 #[derive(Debug, Clone)]
@@ -34,6 +32,8 @@ pub struct Sheet {
     pub theme: Map<String, Json>,
     /// When the sheet was made, in milliseconds since 1970.
     pub made_at: i64,
+    /// Language of the sheet, which its cards have as well.
+    pub locale: Locale,
 }
 
 /// A widget with its data.
@@ -53,6 +53,8 @@ pub struct Card {
     pub query: Question,
     /// The data, or a message for the card that there are none.
     pub answer: Result<Answer, String>,
+    /// Language of numbers, dates and words.
+    pub locale: Locale,
 }
 
 /// Position and size on a grid of twelve columns.
@@ -177,7 +179,7 @@ pub fn first_color(viz: &Map<String, Json>) -> usize {
 impl Card {
     /// Format of the values.
     pub fn spec(&self) -> Spec {
-        Spec::read(self.viz.get("format"))
+        Spec::read(self.viz.get("format")).in_locale(self.locale)
     }
 
     /// A drawing option that is a string; `None` for an empty one.

@@ -14,12 +14,13 @@
 use serde_json::{Map, json};
 
 use super::{
-    format::Grain,
+    dates::Grain,
     model::{Answer, Card, Measure, Place, Question, Row, Sheet},
     pdf::pdf,
     png::{drawing, parse},
     table::Table,
 };
+use crate::base::locale::Locale;
 
 const KINDS: [&str; 11] = [
     "number",
@@ -55,6 +56,7 @@ fn card(kind: &str, place: Place, answer: Answer) -> Card {
             ..Question::default()
         },
         answer: Ok(answer),
+        locale: Locale::En,
     }
 }
 
@@ -126,7 +128,8 @@ fn odd_data_is_drawn_in_every_kind_and_size() {
             let mut cards = Vec::new();
             for (at, answer) in answers.iter().enumerate() {
                 let place = Place { x: 0, y: at as u32 * h, w, h };
-                cards.push(card(kind, place, answer.clone()));
+                let locale = Locale::ALL[at % Locale::ALL.len()];
+                cards.push(Card { locale, ..card(kind, place, answer.clone()) });
             }
             let sheet = Sheet {
                 title: "T".repeat(500),
@@ -134,6 +137,7 @@ fn odd_data_is_drawn_in_every_kind_and_size() {
                 theme: Map::new(),
                 cards,
                 made_at: i64::MAX,
+                locale: Locale::En,
             };
             let (drawn, ..) = drawing(&sheet);
             for none in ["NaN", "inf"] {
@@ -165,6 +169,7 @@ fn a_theme_is_in_the_picture() {
         theme: theme.as_object().cloned().unwrap_or_default(),
         cards: vec![shown],
         made_at: 0,
+        locale: Locale::En,
     };
     let (drawn, ..) = drawing(&sheet);
     assert!(drawn.contains(r##"fill="#101820""##) && drawn.contains("#0f766e"), "{drawn}");
@@ -181,6 +186,7 @@ fn a_sheet_of_nothing_is_a_sheet() {
         theme: Map::new(),
         cards: Vec::new(),
         made_at: 0,
+        locale: Locale::En,
     };
     assert!(super::png(&sheet).unwrap().starts_with(b"\x89PNG"));
     assert!(pdf(&sheet).unwrap().starts_with(b"%PDF"));
@@ -219,6 +225,7 @@ fn a_wide_table_is_parted_and_no_number_is_cut() {
         theme: Map::new(),
         cards: vec![card],
         made_at: 0,
+        locale: Locale::En,
     };
     let (drawn, ..) = drawing(&sheet);
     assert!(drawn.contains("column") && drawn.contains("not shown"), "{drawn}");

@@ -37,6 +37,7 @@ use super::{
     svg::{Style, Svg},
     table::Table,
     theme::{Ink, Palette, WIDTH},
+    words::words,
 };
 
 /// A4 across, in points.
@@ -100,7 +101,8 @@ fn rows_of_page() -> usize {
 fn table_page(palette: &Palette, card: &Card, table: &Table, from: usize) -> Svg {
     let mut svg = Svg::with(palette);
     let style = Style::new(13.5, Weight::SemiBold, Ink::Text);
-    let more = if from == 0 { "" } else { " (continued)" };
+    let continued = words(card.locale).continued;
+    let more = if from == 0 { String::new() } else { format!(" {continued}") };
     let title = font::fit(&card.title, style.size, style.weight, WIDTH - 120.0);
     svg.text(0.0, 10.0, style, &format!("{title}{more}"));
     let area = Area { x: 0.0, y: 30.0, w: WIDTH, h: page_height() - FOOT - 30.0 };
@@ -146,7 +148,7 @@ pub fn pdf(of: &Sheet) -> Result<Vec<u8>, String> {
     document.finish().map_err(|error| format!("{error:?}"))
 }
 
-/// Title of the dashboard, creator `Inlay`, language `en`, and the date from `made_at` in UTC.
+/// Title of the dashboard, creator `Inlay`, the language, and the date from `made_at` in UTC.
 fn metadata(of: &Sheet) -> Metadata {
     let made = jiff::Timestamp::from_millisecond(of.made_at).unwrap_or_default();
     let made = made.to_zoned(jiff::tz::TimeZone::UTC);
@@ -163,6 +165,6 @@ fn metadata(of: &Sheet) -> Metadata {
     Metadata::new()
         .title(of.title.clone())
         .creator("Inlay".to_owned())
-        .language("en".to_owned())
+        .language(of.locale.name().to_owned())
         .creation_date(date)
 }

@@ -20,12 +20,14 @@
 use jiff::tz::TimeZone;
 
 use super::{
+    dates::{Grain, bucket_short, starts_day},
     font::{self, Weight},
-    format::{Axis, Grain, Spec, bucket_short, starts_day},
+    format::{Axis, Spec},
     scale::{domain, label_stride, linear, text_width, ticks},
     series::{Series, Timed},
     svg::{Style, Svg},
     theme::Ink,
+    words::words,
 };
 
 // Half a line of text: the label of the largest tick is centred on its line.
@@ -192,7 +194,8 @@ pub fn x_labels(model: &Timed, step: f64, zone: &TimeZone) -> Vec<(usize, String
     let candidates: Vec<usize> =
         (0..model.buckets.len()).filter(|&at| !days || at_midnight(at)).collect();
     let text = |at: usize| {
-        bucket_short(model.buckets[at], model.grain, !clock || days || at_midnight(at), zone)
+        let dated = !clock || days || at_midnight(at);
+        bucket_short(model.buckets[at], model.grain, dated, zone, model.locale)
     };
     let widest = candidates.iter().map(|&at| text_width(&text(at))).fold(0.0, f64::max);
     // Midnights are 24 buckets apart, other candidates one.
@@ -207,12 +210,12 @@ pub fn x_labels(model: &Timed, step: f64, zone: &TimeZone) -> Vec<(usize, String
 /// Draws the legend at the lower edge of an area; returns the area above it.
 /// `line`: the mark is a short line, else a square. Names that need two rows take 52 px, and the area that
 /// comes back is 52 px less high. `+3 more` at the right counts the entries without a row.
-pub fn legend(svg: &mut Svg, area: Area, series: &[Series], line: bool) -> Area {
+pub fn legend(svg: &mut Svg, area: Area, model: &Timed, line: bool) -> Area {
     let label =
         |one: &Series| font::fit(&one.label, LEGEND.size, LEGEND.weight, LEGEND_ENTRY_MAX - 31.0);
     let mut rows: Vec<Vec<(f64, &Series, String)>> = vec![Vec::new()];
     let mut x = 0.0;
-    for one in series {
+    for one in &model.series {
         let text = label(one);
         let wide = 12.0 + 19.0 + font::width(&text, LEGEND.size, LEGEND.weight) + 4.0;
         if x > 0.0 && x + wide > area.w {
@@ -243,7 +246,7 @@ pub fn legend(svg: &mut Svg, area: Area, series: &[Series], line: bool) -> Area 
     }
     if hidden > 0 && fit > 0 {
         let y = area.y + area.h - 0.5 * LEGEND_ROW + 6.0;
-        svg.text(area.x + area.w, y, LEGEND.end(), &format!("+{hidden} more"));
+        svg.text(area.x + area.w, y, LEGEND.end(), &(words(model.locale).more_series)(hidden));
     }
     Area { h: area.h - height, ..area }
 }

@@ -31,7 +31,9 @@ use super::{
     series::{Ranked, group_label, paint, ranked},
     svg::{Style, Svg},
     theme::Ink,
+    words::words,
 };
+use crate::base::locale::Locale;
 
 // Height of a row of the bar list, in pixels: a bar of 32 and a gap of 3.
 const LIST_ROW: f64 = 35.0;
@@ -59,7 +61,7 @@ const NOTE: Style = Style::new(11.5, Weight::Regular, Ink::Muted);
 fn items_of(card: &Card, answer: &Answer) -> Vec<Ranked> {
     let limit = card.query.limit.filter(|limit| *limit > 0).unwrap_or(1_000);
     let keeps_order = card.option("order") == Some("none");
-    let (mut items, _) = ranked(answer, limit, card.metric(), keeps_order);
+    let (mut items, _) = ranked(answer, limit, card.metric(), keeps_order, card.locale);
     paint(items.iter_mut().map(|item| &mut item.color), card.first_color());
     items
 }
@@ -76,9 +78,9 @@ fn fit_rows(count: usize, height: f64, row: f64) -> (usize, usize) {
 }
 
 /// `and 3 more` below the rows, and nothing where all are shown.
-fn note_more(svg: &mut Svg, area: Area, y: f64, more: usize) {
+fn note_more(svg: &mut Svg, area: Area, y: f64, more: usize, locale: Locale) {
     if more > 0 {
-        svg.text(area.x, y + 14.0, NOTE, &format!("and {more} more"));
+        svg.text(area.x, y + 14.0, NOTE, &(words(locale).more)(more));
     }
 }
 
@@ -105,7 +107,12 @@ pub fn bar_list(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
         svg.rect((area.x, y, (area.w * part_of(item, most)).max(3.0), 32.0), 6.0, fill);
         let mut right = area.x + area.w - 10.0;
         if let Some(part) = item.share {
-            svg.text(right, y + 16.0, Style { color: Ink::Text2, ..SHARE }, &share(part));
+            svg.text(
+                right,
+                y + 16.0,
+                Style { color: Ink::Text2, ..SHARE },
+                &share(part, card.locale),
+            );
             right -= SHARE_WIDTH + 10.0;
         }
         let value = short(Some(item.value), &spec);
@@ -114,7 +121,7 @@ pub fn bar_list(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
         let name = font::fit(&item.label, NAME.size, NAME.weight, room);
         svg.text(area.x + 10.0, y + 16.0, NAME, &name);
     }
-    note_more(svg, area, area.y + shown.len() as f64 * LIST_ROW, more);
+    note_more(svg, area, area.y + shown.len() as f64 * LIST_ROW, more, card.locale);
 }
 
 /// Draws bars that lie beside their labels.
@@ -141,14 +148,14 @@ pub fn horizontal_bars(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) 
         let style = Style::new(12.5, Weight::Medium, Ink::Text);
         svg.text(left + length + 8.0, middle, style, &short(Some(item.value), &spec));
     }
-    note_more(svg, area, area.y + shown.len() as f64 * row, more);
+    note_more(svg, area, area.y + shown.len() as f64 * row, more, card.locale);
 }
 
 /// Draws parts of a whole, as a ring and a list.
 /// In a narrow card the list is below the ring; a ring of less than 90 px is left out, and its room goes to the list.
 pub fn donut(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
     let limit = card.query.limit.filter(|limit| *limit > 0).unwrap_or(PARTS_MAX).min(PARTS_MAX);
-    let (mut items, total) = ranked(answer, limit, card.metric(), false);
+    let (mut items, total) = ranked(answer, limit, card.metric(), false, card.locale);
     paint(items.iter_mut().map(|item| &mut item.color), card.first_color());
     let rows = items.len() as f64 * LEGEND_ROW;
     let side = area.w >= SIDE_WIDTH_MIN;
@@ -166,11 +173,12 @@ pub fn donut(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
         Area { y: area.y + used, h: area.h - used, ..area }
     };
     let (spec, shown) = (card.spec(), fit_rows(items.len(), list.h, LEGEND_ROW).0);
+    let part = |item: &Ranked| item.share.map(|part| share(part, card.locale)).unwrap_or_default();
     for (at, item) in items.iter().take(shown).enumerate() {
         let middle = list.y + (at as f64 + 0.5) * LEGEND_ROW;
         svg.rect((list.x, middle - 5.0, 10.0, 10.0), 3.0, item.color);
         let right = list.x + list.w;
-        svg.text(right, middle, SHARE, &item.share.map(share).unwrap_or_default());
+        svg.text(right, middle, SHARE, &part(item));
         let value = short(Some(item.value), &spec);
         svg.text(right - SHARE_WIDTH - 10.0, middle, VALUE, &value);
         let room = list.w - SHARE_WIDTH - 40.0 - font::width(&value, VALUE.size, VALUE.weight);
@@ -260,11 +268,12 @@ pub fn funnel(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
     for (at, row) in answer.rows.iter().take(shown).enumerate() {
         let y = top + at as f64 * ROW;
         let right = area.x + area.w;
-        let part = if first > 0.0 { share(values[at] / first) } else { "—".to_owned() };
+        let part =
+            if first > 0.0 { share(values[at] / first, card.locale) } else { "—".to_owned() };
         svg.text(right, y + 10.0, SHARE, &part);
         let value = short(row.value.or(Some(0.0)), &spec);
         svg.text(right - 50.0, y + 10.0, VALUE, &value);
-        let label = group_label(row.group.as_ref().and_then(Option::as_deref));
+        let label = group_label(row.group.as_ref().and_then(Option::as_deref), card.locale);
         let room = area.w - 70.0 - font::width(&value, VALUE.size, VALUE.weight);
         svg.text(area.x, y + 10.0, NAME, &font::fit(&label, 13.0, Weight::Regular, room));
         svg.rect((area.x, y + 25.0, area.w, 8.0), 4.0, Ink::Fill);
@@ -272,10 +281,11 @@ pub fn funnel(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
             svg.rect((area.x, y + 25.0, area.w * (values[at] / most), 8.0), 4.0, Ink::PRIMARY);
         }
     }
+    let words = words(card.locale);
     let note = if more > 0 {
-        format!("and {more} more · Independent steps")
+        format!("{} · {}", (words.more)(more), words.steps)
     } else {
-        "Independent steps".to_owned()
+        words.steps.to_owned()
     };
     svg.text(area.x, top + shown as f64 * ROW + 12.0, NOTE, &note);
 }

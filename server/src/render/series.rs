@@ -22,10 +22,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    format::{Grain, bucket_end},
+    dates::{Grain, bucket_end},
     model::{Answer, Row},
     theme::{Ink, SERIES_MAX},
+    words::words,
 };
+use crate::base::locale::Locale;
 
 /// Groups that are shown when the query sets no limit.
 const GROUPS_DEFAULT: usize = 5;
@@ -44,9 +46,9 @@ pub fn is_whole(metric: Option<&str>) -> bool {
 
 /// Label of a group.
 /// `None` is `(none)`: events without the property. An empty text is `“”`, so that it can be seen.
-pub fn group_label(group: Option<&str>) -> String {
+pub fn group_label(group: Option<&str>, locale: Locale) -> String {
     match group {
-        None => "(none)".to_owned(),
+        None => words(locale).none.to_owned(),
         Some("") => "“”".to_owned(),
         Some(group) => group.to_owned(),
     }
@@ -98,6 +100,8 @@ pub struct Timed {
     /// Whether the last bucket ends after the window.
     /// At 10:00, the bucket of today has ten of its 24 hours: its value is lower than it will be.
     pub partial_last: bool,
+    /// Language of the labels.
+    pub locale: Locale,
 }
 
 /// Missing values count as nothing.
@@ -107,7 +111,13 @@ fn sum(values: &[Option<f64>]) -> f64 {
 
 /// Turns rows with buckets into parallel series.
 /// `limit` is the number of series besides `Other`: 5 without one, and 8 at most, as there are eight colours.
-pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<&str>) -> Timed {
+pub fn timed(
+    answer: &Answer,
+    title: &str,
+    limit: Option<usize>,
+    metric: Option<&str>,
+    locale: Locale,
+) -> Timed {
     let mut buckets: Vec<i64> = Vec::new();
     let mut known = BTreeSet::new();
     for row in &answer.rows {
@@ -147,7 +157,8 @@ pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<
         .into_iter()
         .enumerate()
         .map(|(at, (group, values, total))| Series {
-            label: group.map_or_else(|| title.to_owned(), |group| group_label(group.as_deref())),
+            label: group
+                .map_or_else(|| title.to_owned(), |group| group_label(group.as_deref(), locale)),
             color: Ink::Series(at),
             values,
             total,
@@ -158,7 +169,8 @@ pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<
             |at: usize| rest.iter().filter_map(|(_, values, _)| values[at]).sum::<f64>();
         let values: Vec<Option<f64>> = (0..buckets.len()).map(|at| Some(of_bucket(at))).collect();
         let total = sum(&values);
-        series.push(Series { label: "Other".to_owned(), color: Ink::Other, values, total });
+        let label = words(locale).other.to_owned();
+        series.push(Series { label, color: Ink::Other, values, total });
     }
     let has_previous = answer.rows.iter().any(|row| row.previous.flatten().is_some());
     let previous = answer.rows.iter().map(|row| row.previous.flatten()).collect();
@@ -169,6 +181,7 @@ pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<
         partial_first: buckets.len() > 1
             && buckets.first().is_some_and(|&first| answer.from > first),
         partial_last: buckets.last().is_some_and(ends_late),
+        locale,
         buckets,
         series,
     }
@@ -203,6 +216,7 @@ pub fn ranked(
     limit: usize,
     metric: Option<&str>,
     keeps_order: bool,
+    locale: Locale,
 ) -> (Vec<Ranked>, Option<f64>) {
     let mut rows: Vec<(&Row, f64)> =
         answer.rows.iter().map(|row| (row, row.value.unwrap_or(0.0))).collect();
@@ -218,7 +232,7 @@ pub fn ranked(
         .iter()
         .enumerate()
         .map(|(at, (row, value))| Ranked {
-            label: group_label(row.group.as_ref().and_then(Option::as_deref)),
+            label: group_label(row.group.as_ref().and_then(Option::as_deref), locale),
             color: Ink::Series(at),
             value: *value,
             share: share(*value),
@@ -232,7 +246,7 @@ pub fn ranked(
             Some(total) if is_cut(answer) => total - shown,
             _ => left.iter().map(|(_, value)| value).sum(),
         };
-        let label = "Other".to_owned();
+        let label = words(locale).other.to_owned();
         items.push(Ranked { label, color: Ink::Other, value, share: share(value), is_other: true });
     }
     (items, total)

@@ -25,13 +25,15 @@
 //! pages of a PDF show all of them, in parts that repeat the first column.
 
 use super::{
+    dates::bucket_long,
     font::{self, Weight},
-    format::{Spec, bucket_long, full, humanize, share},
+    format::{Spec, full, humanize, share},
     model::{Answer, Card, Row},
     plot::Area,
     series::{group_label, is_additive, total_of},
     svg::{Style, Svg},
     theme::Ink,
+    words::words,
 };
 
 const HEAD: Style = Style::new(12.5, Weight::Regular, Ink::Muted);
@@ -73,19 +75,20 @@ impl Table {
         let mut cells: Vec<Cell<'_>> = Vec::new();
         let has = |test: fn(&Row) -> bool| answer.rows.iter().any(test);
         let has_group = has(|row| row.group.is_some());
-        let spec = card.spec();
+        let (spec, locale, words) = (card.spec(), card.locale, words(card.locale));
         if has(|row| row.bucket.is_some()) {
-            heads.push(("Time".to_owned(), false));
-            let text = |row: &Row| {
-                row.bucket.map(|at| bucket_long(at, answer.grain, &answer.zone)).unwrap_or_default()
+            heads.push((words.time.to_owned(), false));
+            let text = move |row: &Row| {
+                let text = |at| bucket_long(at, answer.grain, &answer.zone, locale);
+                row.bucket.map(text).unwrap_or_default()
             };
             cells.push(Box::new(text));
         }
         if has_group {
-            heads.push((humanize(card.query.group_by.as_deref().unwrap_or("Group")), false));
+            heads.push((humanize(card.query.group_by.as_deref().unwrap_or(words.group)), false));
             // More is never shown of a name, and measuring it again and again takes time.
-            let text = |row: &Row| {
-                let label = group_label(row.group.as_ref().and_then(Option::as_deref));
+            let text = move |row: &Row| {
+                let label = group_label(row.group.as_ref().and_then(Option::as_deref), locale);
                 label.chars().take(CELL_CHARS_MAX).collect()
             };
             cells.push(Box::new(text));
@@ -94,26 +97,26 @@ impl Table {
             Box::new(move |row| full(value(row), &spec))
         };
         if answer.measures.is_empty() {
-            heads.push((card.option("value_label").unwrap_or("Value").to_owned(), true));
+            heads.push((card.option("value_label").unwrap_or(words.value).to_owned(), true));
             cells.push(number(spec.clone(), |row| row.value));
             if has(|row| row.previous.is_some()) {
-                heads.push(("Previous".to_owned(), true));
+                heads.push((words.previous.to_owned(), true));
                 cells.push(number(spec, |row| row.previous.flatten()));
             }
             // A share of the total is of no use where each group has a row for each bucket.
             let is_whole = has_group && !has(|row| row.bucket.is_some());
             let total = total_of(answer).filter(|_| is_whole && is_additive(card.metric()));
             if let Some(total) = total {
-                heads.push(("Share".to_owned(), true));
+                heads.push((words.share.to_owned(), true));
                 let part = move |row: &Row| {
                     if total == 0.0 { 0.0 } else { row.value.unwrap_or(0.0) / total }
                 };
-                cells.push(Box::new(move |row| share(part(row))));
+                cells.push(Box::new(move |row| share(part(row), locale)));
             }
         }
         for (at, measure) in answer.measures.iter().enumerate() {
             heads.push((measure.label.clone(), true));
-            let spec = measure.format.clone();
+            let spec = measure.format.clone().in_locale(locale);
             cells.push(Box::new(move |row| full(row.values.get(at).copied().flatten(), &spec)));
         }
         let rows = answer.rows.iter().map(|row| cells.iter().map(|cell| cell(row)).collect());
@@ -240,13 +243,13 @@ pub fn in_card(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) -> bool 
     let few = (((area.h - 20.0) / ROW).floor() as usize).saturating_sub(1).max(1);
     let shown = if all_fit { table.len() } else { few.min(table.len()) };
     let y = table.draw(svg, area, 0..shown, ROW);
-    let columns = |count: usize| format!("{count} column{}", if count == 1 { "" } else { "s" });
+    let words = words(card.locale);
     let mut notes = Vec::new();
     if shown < table.len() {
-        notes.push(format!("and {} more", table.len() - shown));
+        notes.push((words.more)(table.len() - shown));
     }
     if hidden > 0 {
-        notes.push(format!("{} not shown", columns(hidden)));
+        notes.push((words.columns_hidden)(hidden));
     }
     svg.text(area.x, y + 11.0, NOTE, &notes.join(" · "));
     !notes.is_empty()

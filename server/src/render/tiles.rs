@@ -20,6 +20,7 @@ use super::{
     series::{is_additive, is_whole, runs},
     svg::{Style, Svg},
     theme::Ink,
+    words::words,
 };
 
 const SMALL: Style = Style::new(12.5, Weight::Regular, Ink::Muted);
@@ -43,7 +44,7 @@ pub fn number(svg: &mut Svg, area: Area, card: &Card, answer: &Answer, edge: f64
     let y = area.y + 36.0 + 3.0 + 10.0;
     let previous = row.and_then(|row| row.previous);
     match (value, previous) {
-        (None, _) => svg.text(area.x, y, SMALL, "No events in this period"),
+        (None, _) => svg.text(area.x, y, SMALL, words(card.locale).no_events),
         (Some(_), Some(previous)) => delta(svg, (area.x, y, area.w), card, answer, value, previous),
         (Some(_), None) => {}
     }
@@ -91,15 +92,12 @@ fn delta(
         svg.fill(&format!("M{left:.1} {base:.1}h8l-4 {rise}Z"), color);
         left += 12.0;
     }
-    let text = change_text(value, previous);
+    let text = change_text(value, previous, card.locale);
     let style = Style::new(12.5, Weight::SemiBold, color);
     svg.text(left, y, style, &text);
     left += font::width(&text, style.size, style.weight) + 6.0;
-    // `1d` is `1 day`, and `vs previous day` needs no number.
-    let versus = match &answer.period {
-        Some(name) => format!("vs previous {}", period(name).trim_start_matches("1 ")),
-        None => "vs the dates before".to_owned(),
-    };
+    let period = answer.period.as_deref().map(|name| period(name, card.locale));
+    let versus = (words(card.locale).versus)(period.as_deref());
     if left + font::width(&versus, SMALL.size, SMALL.weight) <= x + w {
         svg.text(left, y, SMALL, &versus);
     }

@@ -24,10 +24,11 @@ use super::{
     model::{Answer, Card},
     plot::{Area, Geometry, Ticks, frame, legend},
     scale::spread,
-    series::{Series, Timed, is_whole, paint, runs, stack, timed},
+    series::{Series, Timed, is_additive, is_whole, paint, runs, stack, timed},
     svg::{Style, Svg},
     theme::Ink,
     threshold::{self, thresholds_of},
+    words::words,
 };
 
 /// Up to this many lines carry their name at their end.
@@ -51,7 +52,7 @@ fn is_partial(model: &Timed, at: usize) -> bool {
 
 /// The series of a card, in the colours that it begins with.
 fn model_of(card: &Card, answer: &Answer) -> Timed {
-    let mut model = timed(answer, &card.title, card.query.limit, card.metric());
+    let mut model = timed(answer, &card.title, card.query.limit, card.metric(), card.locale);
     paint(model.series.iter_mut().map(|one| &mut one.color), card.first_color());
     model
 }
@@ -71,11 +72,11 @@ pub fn lines(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
         card.viz.get("axis").and_then(|axis| axis.get("min")).and_then(|min| min.as_str());
     let cut = !filled && axis_min == Some("auto");
     if several && !direct {
-        area = legend(svg, area, &model.series, true);
+        area = legend(svg, area, &model, true);
     }
     if cut {
         area.h -= 16.0;
-        svg.text(area.x, area.y + area.h + 8.0, NOTE, "Axis doesn’t start at zero");
+        svg.text(area.x, area.y + area.h + 8.0, NOTE, words(card.locale).cut_axis);
     }
     let mut values: Vec<Option<f64>> =
         model.series.iter().flat_map(|one| one.values.iter().copied()).collect();
@@ -92,9 +93,10 @@ pub fn lines(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
             svg.stroke(&line_path(&run, previous, &g), Ink::Muted, 1.5, "2 3");
         }
     }
+    let is_cut_sum = model.partial_first && (is_additive(card.metric()) || is_whole(card.metric()));
     // The largest is drawn last, above the others.
     for one in model.series.iter().rev() {
-        line(svg, one, &model, &g, filled);
+        line(svg, one, &model, &g, filled, is_cut_sum);
     }
     threshold::draw(svg, &thresholds, &g, &card.spec());
     if direct {
@@ -120,8 +122,12 @@ fn line_path(run: &[usize], values: &[Option<f64>], g: &Geometry) -> String {
 }
 
 /// One series: its fill, its solid part, and the dashed ends.
-fn line(svg: &mut Svg, one: &Series, model: &Timed, g: &Geometry, filled: bool) {
-    for run in runs(&one.values) {
+/// `is_cut_sum`: the window cuts the first bucket of sums, which would be drawn as a rise from nearly nothing: the line begins behind it.
+fn line(svg: &mut Svg, one: &Series, model: &Timed, g: &Geometry, filled: bool, is_cut_sum: bool) {
+    for mut run in runs(&one.values) {
+        if is_cut_sum && run.len() > 2 && run.first() == Some(&0) {
+            run.remove(0);
+        }
         let (Some(&first), Some(&end)) = (run.first(), run.last()) else { continue };
         // One value between two gaps has no line: a dot shows it.
         if first == end {
@@ -170,7 +176,7 @@ pub fn bars(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
     let several = model.series.len() > 1;
     let percent = card.kind == "stacked_bar" && card.option("stack") == Some("percent");
     if several {
-        area = legend(svg, area, &model.series, false);
+        area = legend(svg, area, &model, false);
     }
     let parts = stack(&model.series, model.buckets.len(), percent);
     let mut values: Vec<Option<f64>> = parts.iter().flatten().map(|(_, to)| Some(*to)).collect();
@@ -178,7 +184,7 @@ pub fn bars(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
     // Parts of a whole have no amount to compare with.
     let thresholds = if percent { Vec::new() } else { thresholds_of(&card.viz) };
     values.extend(thresholds.iter().map(|one| Some(one.value)));
-    let spec = if percent { Spec::percent() } else { card.spec() };
+    let spec = if percent { Spec::percent(card.locale) } else { card.spec() };
     let ticks = Ticks::of(&values, &spec, !percent && is_whole(card.metric()), false);
     let g = frame(svg, area, &model, &ticks, true, 0.0, &answer.zone);
     // Two thirds of a band, or four fifths where bands are narrower than 8 px.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{org::records, rules::PreviousSecret};
+use crate::base::locale::Locale;
 
 records! {
     AlertRule "alert";
@@ -97,6 +98,9 @@ pub struct AlertRule {
     /// The secret before it, for a day after a change.
     #[serde(default)]
     pub previous_secret: Option<PreviousSecret>,
+    /// Language of what it sends.
+    #[serde(default, skip_serializing_if = "Locale::is_default")]
+    pub locale: Locale,
     /// When the rule was created.
     pub created_at: i64,
     /// When the rule last changed; rises with every change by a user.
@@ -194,6 +198,9 @@ pub struct Notification {
     pub window_to: i64,
     /// Why the alert ended without a recovery; absent otherwise.
     pub reason: Option<String>,
+    /// Language of its mails.
+    #[serde(default, skip_serializing_if = "Locale::is_default")]
+    pub locale: Locale,
 }
 
 /// Status of the delivery to one recipient.

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::{
     alerts::RecipientStatus, durable_queue::queue_entries, org::records, rules::PreviousSecret,
 };
+use crate::base::locale::Locale;
 
 records! {
     ReportRule "report";
@@ -91,6 +92,9 @@ pub struct ReportRule {
     /// The secret before it, for a day after a change.
     #[serde(default)]
     pub previous_secret: Option<PreviousSecret>,
+    /// Language of what it sends.
+    #[serde(default, skip_serializing_if = "Locale::is_default")]
+    pub locale: Locale,
     /// When the report runs next; absent while the rule is disabled.
     pub next_run_at: Option<i64>,
     /// When the rule was created.

@@ -3,7 +3,8 @@
 //
 // Lines have straight segments, because a smooth curve shows values that never were; a missing value
 // is a gap. Bars stand on zero, the parts of a stack are parted by a thin gap instead of an outline.
-// A bucket which is not over yet, or which the window cuts, is dashed or hatched and says so.
+// A bucket which is not over yet, or which the window cuts, is dashed or hatched and says so. A line of sums
+// begins behind a first bucket that is cut: it would be drawn as a rise from nearly nothing.
 
 import { h, html, useId, useMemo, useState } from "../shared/ui.js";
 import { spread, textWidth } from "../shared/scale.js";
@@ -81,6 +82,7 @@ export function LineChart(props) {
   const filled = kind === "area" || (viz.fill && !several);
   const direct = several && model.series.length <= DIRECT_LABELS_MAX && width >= DIRECT_LABELS_WIDTH_MIN;
   const cut = !filled && viz.axis?.min === "auto";
+  const late = model.partialFirst && (isAdditive(query.metric) || isWhole(query.metric));
   const thresholds = thresholdsOf(viz);
   const axis = yAxis(
     [...series.flatMap((s) => s.values), ...(model.previous ?? []), ...thresholds.map(({ value }) => value)],
@@ -109,6 +111,7 @@ export function LineChart(props) {
           model,
           g,
           filled,
+          late,
           dash: patterned ? dashOf(model.series.indexOf(s)) : undefined,
         }),
       )}
@@ -152,8 +155,8 @@ const linePath = (indexes, values, g) =>
     .map((i, n) => `${n ? "L" : "M"}${g.x(i).toFixed(1)} ${g.y(/** @type {number} */ (values[i])).toFixed(1)}`)
     .join("");
 
-/** One series: its fill, its solid part, and the dashed ends. @param {{ one: Series, model: Model, g: Geometry, filled: boolean, dash?: string, key?: string }} props */
-function Line({ one: { values, color }, model, g, filled, dash }) {
+/** One series: its fill, its solid part, and the dashed ends. @param {{ one: Series, model: Model, g: Geometry, filled: boolean, late: boolean, dash?: string, key?: string }} props */
+function Line({ one: { values, color }, model, g, filled, late, dash }) {
   const id = useId();
   return html`<g>
     ${
@@ -162,7 +165,8 @@ function Line({ one: { values, color }, model, g, filled, dash }) {
       <stop offset="0" stop-color=${color} stop-opacity="0.2" /><stop offset="1" stop-color=${color} stop-opacity="0" />
     </linearGradient></defs>`
     }
-    ${runs(values).map((run) => {
+    ${runs(values).map((all) => {
+      const run = late && all[0] === 0 && all.length > 2 ? all.slice(1) : all;
       const first = run[0];
       const end = run[run.length - 1];
       if (first === end)

@@ -11,6 +11,7 @@ import { apart, rotate } from "../shared/palette.js";
 import { domain, labelStride, spread, ticks } from "../shared/scale.js";
 import { colorOf, ranked, runs, stack, timed } from "../charts/series.js";
 import { thresholdsOf } from "../charts/threshold.js";
+import { speak, words } from "../shared/words.js";
 
 const f = createFormat("en");
 
@@ -258,8 +259,111 @@ const THRESHOLDS = [
   {},
 ];
 
-/** All cases with their answers. */
-export function golden() {
+const CHANGES = [
+  [5, 4],
+  [4, 5],
+  [0, 0],
+  [5, 0],
+  [-5, 0],
+  [1000, 1],
+  [100, 99.99],
+  [109.94, 100],
+  [109.96, 100],
+  [-4, -8],
+  [null, 1],
+  [1, null],
+];
+const SHARES = [0, 0.001, 0.0049, 0.005, 0.014, 0.015, 0.5, 0.995, 1, 1.5];
+const PERIODS = ["1h", "24h", "1d", "7d", "30d", "90d", "1w", "4w", "1m", "12m"];
+/** Locales of reports. Each month is among the buckets, and each weekday. */
+const LOCALES = ["de", "fr", "ja"];
+const LOCAL_SPECS = SPECS.filter((spec) => Object.keys(spec).length < 2);
+const LOCAL_VALUES = [...VALUES, 99994999, 99995000, 99999999, 999999.7, 1234567890123, 999499999, 999500000];
+const LOCAL_INSTANTS = [...Array(12).keys()].map((month) =>
+  new Date(Date.UTC(2026, month, 1 + month, month)).toISOString(),
+);
+
+/** What a report in another language says. @param {string} locale */
+async function inLocale(locale) {
+  await speak(locale, /** @type {any} */ ({}));
+  const f = createFormat(locale);
+  return {
+    locale,
+    value: LOCAL_SPECS.map((spec) => ({
+      spec,
+      values: LOCAL_VALUES.map((v) => [v, f.short(v, spec), f.full(v, spec)]),
+    })),
+    axis: LOCAL_SPECS.map((spec) => ({
+      spec,
+      maxima: [...MAXIMA, 99995000].map((max) => {
+        const { divisor, label } = f.axis(max, spec);
+        return [max, divisor, TICKS.map(label)];
+      }),
+    })),
+    share: each(SHARES, (v) => f.share(v)),
+    change: each(CHANGES, ([a, b]) => f.change(a, b)),
+    period: each(PERIODS, (name) => f.period(name)),
+    bucket: LOCAL_INSTANTS.flatMap((iso) =>
+      GRAINS.map((grain) => ({
+        iso,
+        grain,
+        dated: f.bucketShort(iso, grain),
+        short: f.bucketShort(iso, grain, false),
+        long: f.bucketLong(iso, grain),
+      })),
+    ),
+    currencies: currencies(locale),
+    words: said(),
+  };
+}
+
+/** Currencies with a symbol in one of the languages, with other places than two, and without either. */
+const CURRENCIES = (
+  "USD EUR GBP JPY INR CNY KRW BRL CAD AUD MXN NZD HKD TWD ILS VND PHP THB XAF XOF XCD XPF ARS BMD BND BZD CLP COP FJD FKP GIP " +
+  "LBP NAD SBD SGD SRD TTD UYU WST CHF SEK PLN TRY ZAR ISK HUF IDR PYG UGX YER BHD JOD KWD LYD OMR TND"
+).split(" ");
+/** A small amount in each of them. @param {string} locale */
+const currencies = (locale) =>
+  CURRENCIES.map((currency) => [currency, createFormat(locale).full(12.3456, { style: "currency", currency })]);
+
+/** What charts of both say, in the language that is spoken. */
+const said = () => ({
+  nothing: words.nothing,
+  no_events: words.noEvents,
+  chart_failed: words.chartFailed,
+  number_failed: words.numberFailed,
+  other: words.other,
+  none: words.none,
+  fresh: words.fresh,
+  time: words.time,
+  group: words.group,
+  value: words.value,
+  previous: words.previous,
+  share: words.share,
+  steps: words.steps,
+  cut_axis: words.cutAxis,
+  top_of: words.topOf("50", "120"),
+  more: words.more("3"),
+  versus: words.versus("7 #"),
+  versus_dates: words.versusDates,
+});
+
+/** All cases with their answers. English first: a language is spoken from then on. */
+export const golden = {
+  ...english(),
+  /** Version of the language data that the cases below are from. */
+  cldr: process.versions.cldr,
+  locales: [
+    { locale: "en", currencies: currencies("en"), words: said() },
+    ...(await LOCALES.reduce(
+      async (before, locale) => [...(await before), await inLocale(locale)],
+      /** @type {Promise<any[]>} */ (Promise.resolve([])),
+    )),
+  ],
+};
+
+/** The cases in English. */
+function english() {
   return {
     value: SPECS.map((spec) => ({ spec, values: VALUES.map((v) => [v, f.short(v, spec), f.full(v, spec)]) })),
     axis: SPECS.map((spec) => ({
@@ -273,25 +377,9 @@ export function golden() {
     contrast: each(PAIRS, ([a, b]) => [rounded(contrast(a, b)), readableOn(a, b, 3), readableOn(a, b, 4.5)]),
     apart: each(PAIRS, ([a, b]) => rounded(apart(a, b))),
     rotate: each(COLORS, (color) => rotate(color, COLORS)),
-    share: each([0, 0.001, 0.0049, 0.005, 0.014, 0.015, 0.5, 0.995, 1, 1.5], (v) => f.share(v)),
-    change: each(
-      [
-        [5, 4],
-        [4, 5],
-        [0, 0],
-        [5, 0],
-        [-5, 0],
-        [1000, 1],
-        [100, 99.99],
-        [109.94, 100],
-        [109.96, 100],
-        [-4, -8],
-        [null, 1],
-        [1, null],
-      ],
-      ([a, b]) => [change(a, b)?.direction ?? null, f.change(a, b)],
-    ),
-    period: each(["1h", "24h", "7d", "30d", "90d"], (name) => f.period(name)),
+    share: each(SHARES, (v) => f.share(v)),
+    change: each(CHANGES, ([a, b]) => [change(a, b)?.direction ?? null, f.change(a, b)]),
+    period: each(PERIODS, (name) => f.period(name)),
     humanize: each(["error_code", "api-call", "already fine", "__x--y_", ""], humanize),
     bucket: ZONES.flatMap((zone) =>
       INSTANTS.flatMap((iso) =>
@@ -382,7 +470,7 @@ export function golden() {
 }
 
 /** The file's text: JSON has no undefined, and a line a list keeps differences readable. */
-export const text = () => JSON.stringify(golden(), null, 1).replace(/\n {4,}/g, " ") + "\n";
+export const text = () => JSON.stringify(golden, null, 1).replace(/\n {4,}/g, " ") + "\n";
 
 // The test runner runs every file here, and must not write what it checks.
 if (process.argv.includes("--update")) writeFileSync(new URL("golden.json", import.meta.url), text());

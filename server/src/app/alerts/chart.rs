@@ -25,8 +25,8 @@ use tracing::warn;
 use super::evaluation::watched_widget;
 use crate::{
     app::{request::context::App, settings::Settings},
-    base::instant,
-    render::{self, Answer, Card, Grain, Place, Question, Row, Sheet},
+    base::{instant, locale::Locale},
+    render::{self, Answer, Card, Grain, Place, Question, Row, Sheet, words},
     store::{AlertRule, ConditionType, Dashboard, Delivery, Org, Widget, rule_id},
 };
 
@@ -85,12 +85,9 @@ impl App {
             rows.push(Row { bucket: Some(at), value, ..Row::default() });
         }
         let theme = dashboard.shown().settings.theme.clone();
-        let subtitle = format!(
-            "{} to {}, each value of {} minutes",
-            instant::format_minute(from),
-            instant::format_minute(to),
-            rule.lookback_minutes
-        );
+        let locale = notification.locale;
+        let (first, last) = (instant::format_minute(from), instant::format_minute(to));
+        let subtitle = (words(locale).values_between)(&first, &last, rule.lookback_minutes);
         // Behind the last value, so that none is drawn as a part.
         let answer = Answer {
             rows,
@@ -99,20 +96,28 @@ impl App {
             to: to.saturating_add(7 * DAY_MS),
             ..Answer::default()
         };
-        let cards = vec![card(&rule, widget, answer)];
-        Some(Sheet { title: notification.name.clone(), subtitle, theme, cards, made_at: to })
+        let cards = vec![card(&rule, widget, answer, locale)];
+        Some(Sheet {
+            title: notification.name.clone(),
+            subtitle,
+            theme,
+            cards,
+            made_at: to,
+            locale,
+        })
     }
 }
 
 /// The widget's card as a line, whatever its kind is, without groups: the rule watches all of them together.
-fn card(rule: &AlertRule, widget: &Widget, answer: Answer) -> Card {
+fn card(rule: &AlertRule, widget: &Widget, answer: Answer, locale: Locale) -> Card {
     let mut viz = serde_json::Map::new();
     // A change is in percent, whatever the widget's numbers are in.
     let is_of_widget = rule.condition_type == ConditionType::Threshold;
     let format = widget.viz.get("format").filter(|_| is_of_widget);
     viz.extend(format.map(|format| ("format".to_owned(), format.clone())));
     if let Some(value) = rule.threshold_value {
-        let threshold = json!({"value": value, "label": "Threshold", "tone": "bad"});
+        let label = words(locale).threshold;
+        let threshold = json!({"value": value, "label": label, "tone": "bad"});
         viz.insert("thresholds".to_owned(), json!([threshold]));
     }
     let text = |name: &str| widget.query.get(name).and_then(|value| value.as_str());
@@ -131,5 +136,6 @@ fn card(rule: &AlertRule, widget: &Widget, answer: Answer) -> Card {
             limit: None,
         },
         answer: Ok(answer),
+        locale,
     }
 }

@@ -396,6 +396,7 @@ impl App {
             window_from: check.at - window_ms(rule),
             window_to: check.at,
             reason: reason.map(str::to_owned),
+            locale: check.rule.locale,
         };
         let id = format!("{}:{}", rule.id, self.new_id());
         let room = WEBHOOKS_AT_ONCE.saturating_sub(check.webhooks.get());

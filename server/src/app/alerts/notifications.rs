@@ -37,13 +37,17 @@ use serde::Serialize;
 use crate::{
     app::{
         delivery::{
-            rule_fields::signing_secrets, signature::signature_headers, unsubscribe::MailSource,
+            mail_words::{MailWords, mail_words},
+            rule_fields::signing_secrets,
+            signature::signature_headers,
+            unsubscribe::MailSource,
         },
         request::context::App,
     },
-    base::{instant, text::one_line},
+    base::{instant, locale::Locale, text::one_line},
     error::{ApiError, Result},
     outbound::{Mail, OutboundMessage, Post},
+    render::{Spec, full},
     store::{
         AlertRule, AlertState, Channel, ConditionType, Delivery, FurtherChange, Notification,
         Operator, rule_id,
@@ -123,6 +127,8 @@ struct AlertMailText<'a> {
 
 /// What both parts of a mail say.
 struct AlertMail {
+    words: &'static MailWords,
+    locale: Locale,
     heading: String,
     state: &'static str,
     color: &'static str,
@@ -136,6 +142,13 @@ struct AlertMail {
     has_chart: bool,
     link: String,
     unsubscribe: String,
+}
+
+impl AlertMail {
+    /// How many tenants are not listed.
+    fn more(&self) -> String {
+        (self.words.more)(self.left_out)
+    }
 }
 
 /// What became of one tenant.
@@ -229,29 +242,33 @@ fn content(
         ..notification.clone()
     };
     let notification = &plain;
+    let words = mail_words(notification.locale);
     let is_firing = notification.state == AlertState::Firing;
-    let (state, color) = if is_firing { ("Firing", FIRING) } else { ("Resolved", RESOLVED) };
-    let value = notification.value.map(|value| shown(notification.condition_type, value));
-    let mut facts = vec![("Condition", condition(notification))];
-    facts.extend(value.map(|value| ("Value", value)));
-    facts.push(("Window", window(notification)));
-    facts.extend(notification.tenant_id.clone().map(|tenant| ("Tenant", tenant)));
-    facts.push((
-        "Widget",
-        format!("{} on {}", notification.widget_title, notification.dashboard_name),
-    ));
-    facts.push(("Fired at", instant::format_minute(notification.fired_at)));
-    facts.extend(notification.resolved_at.map(|at| ("Resolved at", instant::format_minute(at))));
+    let (state, color) =
+        if is_firing { (words.firing, FIRING) } else { (words.resolved, RESOLVED) };
+    let value = notification.value.map(|value| shown(notification, value));
+    let mut facts = vec![(words.condition, condition(notification, words))];
+    facts.extend(value.map(|value| (words.value, value)));
+    facts.push((words.window, window(notification, words)));
+    facts.extend(notification.tenant_id.clone().map(|tenant| (words.tenant, tenant)));
+    let widget = (words.on_dashboard)(&notification.widget_title, &notification.dashboard_name);
+    facts.push((words.widget, widget));
+    facts.push((words.fired_at, instant::format_minute(notification.fired_at)));
+    let resolved_at = notification.resolved_at.map(instant::format_minute);
+    facts.extend(resolved_at.map(|at| (words.resolved_at, at)));
     let sentence = match &notification.reason {
-        Some(reason) => format!("It ended because {reason}. The rule is switched off."),
-        None if is_firing => "Its condition holds.".to_owned(),
-        None => "Its condition does not hold any more.".to_owned(),
+        Some(reason) => ended(reason, words),
+        None if is_firing => words.holds.to_owned(),
+        None => words.holds_no_more.to_owned(),
+    };
+    let name = match &notification.tenant_id {
+        Some(tenant) => format!("{} ({tenant})", notification.name),
+        None => notification.name.clone(),
     };
     AlertMail {
-        heading: match &notification.tenant_id {
-            Some(tenant) => format!("{state}: {} ({tenant})", notification.name),
-            None => format!("{state}: {}", notification.name),
-        },
+        words,
+        locale: notification.locale,
+        heading: [state, words.colon, &name].concat(),
         state,
         color,
         name: notification.name.clone(),
@@ -274,6 +291,7 @@ fn digest(
     base_url: &str,
     unsubscribe: String,
 ) -> AlertMail {
+    let words = mail_words(first.locale);
     let changes = || {
         let first = (first.tenant_id.as_deref(), first.state, first.value);
         let further = further.iter().map(|one| (one.tenant_id.as_deref(), one.state, one.value));
@@ -282,21 +300,13 @@ fn digest(
     let fires = |state: AlertState| state == AlertState::Firing;
     let firing = changes().filter(|(_, state, _)| fires(*state)).count();
     let resolved = changes().count() - firing;
-    let (state, color) = if firing > 0 { ("Firing", FIRING) } else { ("Resolved", RESOLVED) };
-    let of = |count: usize| format!("{count} tenant{}", if count == 1 { "" } else { "s" });
-    let (counts, sentence) = match (firing, resolved) {
-        (0, _) => {
-            (format!("Resolved for {}", of(resolved)), "Its condition does not hold any more.")
-        }
-        (_, 0) => (format!("Firing for {}", of(firing)), "Its condition holds."),
-        _ => (
-            format!("Firing for {}, resolved for {}", of(firing), of(resolved)),
-            "Its condition holds for some tenants, and for others not any more.",
-        ),
-    };
-    let sentence = match &first.reason {
-        Some(reason) => format!("It ended because {reason}. The rule is switched off."),
-        None => sentence.to_owned(),
+    let (state, color) =
+        if firing > 0 { (words.firing, FIRING) } else { (words.resolved, RESOLVED) };
+    let sentence = match (&first.reason, firing, resolved) {
+        (Some(reason), ..) => ended(reason, words),
+        (None, 0, _) => words.holds_no_more.to_owned(),
+        (None, _, 0) => words.holds.to_owned(),
+        _ => words.holds_for_some.to_owned(),
     };
     let line = |(tenant, state, value): (Option<&str>, AlertState, Option<f64>)| {
         let tenant = tenant.unwrap_or_default();
@@ -304,23 +314,25 @@ fn digest(
             form_urlencoded::Serializer::new(String::new()).append_pair("tenant", tenant).finish();
         TenantLine {
             tenant: one_line(tenant),
-            state: if fires(state) { "firing" } else { "resolved" },
-            value: value.map_or(String::new(), |value| shown(first.condition_type, value)),
+            state: if fires(state) { words.firing_in_list } else { words.resolved_in_list },
+            value: value.map_or(String::new(), |value| shown(first, value)),
             link: format!("{base_url}/console/dashboards/{}?{query}", first.dashboard_id),
         }
     };
     let name = one_line(&first.name);
     let (widget, dashboard) = (one_line(&first.widget_title), one_line(&first.dashboard_name));
     AlertMail {
-        heading: format!("{counts}: {name}"),
+        words,
+        locale: first.locale,
+        heading: [&(words.counts)(firing, resolved), words.colon, &name].concat(),
         state,
         color,
         name,
         sentence,
         facts: vec![
-            ("Condition", condition(first)),
-            ("Window", window(first)),
-            ("Widget", format!("{widget} on {dashboard}")),
+            (words.condition, condition(first, words)),
+            (words.window, window(first, words)),
+            (words.widget, (words.on_dashboard)(&widget, &dashboard)),
         ],
         tenants: changes().take(TENANTS_SHOWN).map(line).collect(),
         left_out: changes().count().saturating_sub(TENANTS_SHOWN),
@@ -330,40 +342,41 @@ fn digest(
     }
 }
 
+/// Why a rule ended that did not recover. The reason is stored in English.
+fn ended(reason: &str, words: &MailWords) -> String {
+    let english = mail_words(Locale::En);
+    (words.ended)(match reason {
+        reason if reason == english.dashboard_deleted => words.dashboard_deleted,
+        reason if reason == english.widget_deleted => words.widget_deleted,
+        other => other,
+    })
+}
+
 /// The window in words: `2026-11-20 09:17 UTC to 2026-11-20 10:17 UTC (60 minutes)`.
-fn window(notification: &Notification) -> String {
+fn window(notification: &Notification, words: &MailWords) -> String {
     let (from, to) = (notification.window_from, notification.window_to);
     let minutes = (to - from) / 60_000;
-    format!(
-        "{} to {} ({minutes} minutes)",
-        instant::format_minute(from),
-        instant::format_minute(to)
-    )
+    (words.window_of)(&instant::format_minute(from), &instant::format_minute(to), minutes)
 }
 
-/// A value with its unit: `12,345.5`, or `-20 %` of a change.
-fn shown(condition: ConditionType, value: f64) -> String {
-    number(value) + if condition == ConditionType::Delta { " %" } else { "" }
+/// A value or a threshold: `12,345.5`, or `−20%` of a change.
+fn shown(notification: &Notification, value: f64) -> String {
+    let locale = notification.locale;
+    if notification.condition_type == ConditionType::Delta {
+        return full(Some(value / 100.0), &Spec::percent(locale));
+    }
+    full(Some(value), &Spec::plain(locale))
 }
 
-/// A condition in words: `above 1,000`, `change below -20 % against the window before`, `no events`.
-fn condition(notification: &Notification) -> String {
-    let operator = match notification.operator {
-        Some(Operator::Gt) => "above",
-        Some(Operator::Gte) => "at least",
-        Some(Operator::Lt) => "below",
-        Some(Operator::Lte) => "at most",
-        Some(Operator::Eq) => "equal to",
-        Some(Operator::Neq) => "other than",
-        None => "",
-    };
-    let threshold = notification.threshold_value.map(number).unwrap_or_default();
-    match notification.condition_type {
-        ConditionType::NoData => "no events".to_owned(),
-        ConditionType::Threshold => format!("{operator} {threshold}"),
-        ConditionType::Delta => {
-            format!("change {operator} {threshold} % against the window before")
-        }
+/// A condition in words: `above 1,000`, `change below −20% against the window before`, `no events`.
+fn condition(notification: &Notification, words: &MailWords) -> String {
+    let threshold = notification.threshold_value.map(|value| shown(notification, value));
+    let compared = notification.operator.zip(threshold);
+    let compared = compared.map(|(operator, threshold)| (words.compared)(operator, &threshold));
+    match (notification.condition_type, compared) {
+        (ConditionType::NoData, _) | (_, None) => words.no_events.to_owned(),
+        (ConditionType::Threshold, Some(compared)) => compared,
+        (ConditionType::Delta, Some(compared)) => (words.changed)(&compared),
     }
 }
 
@@ -373,23 +386,6 @@ fn state_of(notification: &Notification) -> &'static str {
         AlertState::Firing => "firing",
         AlertState::Ok => "resolved",
     }
-}
-
-/// A number for people: 1,234,567, 12.5, 0.001234. At most two decimal places, six below 1; zeros at the end are left out.
-fn number(value: f64) -> String {
-    let places = if value.abs() >= 1.0 || value == 0.0 { 2 } else { 6 };
-    let text = format!("{:.*}", places, value.abs());
-    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
-    let mut grouped = String::new();
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    let rest = rest.trim_end_matches('0');
-    let sign = if value < 0.0 && (grouped != "0" || !rest.is_empty()) { "-" } else { "" };
-    if rest.is_empty() { format!("{sign}{grouped}") } else { format!("{sign}{grouped}.{rest}") }
 }
 
 #[cfg(test)]
@@ -416,6 +412,7 @@ mod tests {
             window_from: 1_795_166_256_789,
             window_to: 1_795_169_856_789,
             reason: None,
+            locale: Locale::En,
         }
     }
 
@@ -496,18 +493,32 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_for_people() {
-        for (value, text) in [
-            (0.0, "0"),
-            (-0.0, "0"),
-            (1_234_567.0, "1,234,567"),
-            (-999.999, "-1,000"),
-            (0.001_234, "0.001234"),
-            (12.5, "12.5"),
-            (-20.0, "-20"),
-            (-0.000_000_1, "0"),
-        ] {
-            assert_eq!(number(value), text);
-        }
+    fn a_mail_is_in_the_language_of_its_rule() {
+        let mail = |locale, condition_type, threshold| {
+            let notification = Notification {
+                name: "Errors".to_owned(),
+                locale,
+                condition_type,
+                threshold_value: Some(threshold),
+                ..notification()
+            };
+            content(&notification, &[], "http://x", String::new())
+        };
+        let of = |locale| {
+            let mail = mail(locale, ConditionType::Threshold, 1_000.0);
+            (mail.heading, mail.facts[0].1.clone(), mail.facts[1].1.clone())
+        };
+        let texts = |all: [&str; 3]| (all[0].to_owned(), all[1].to_owned(), all[2].to_owned());
+        assert_eq!(of(Locale::En), texts(["Firing: Errors", "above 1,000", "12,345.5"]));
+        assert_eq!(of(Locale::De), texts(["Ausgelöst: Errors", "über 1.000", "12.345,5"]));
+        let french = ["Déclenchée\u{a0}: Errors", "supérieur à 1\u{202f}000", "12\u{202f}345,5"];
+        assert_eq!(of(Locale::Fr), texts(french));
+        assert_eq!(of(Locale::Ja), texts(["発生: Errors", "1,000 より大きい", "12,345.5"]));
+        let delta = mail(Locale::De, ConditionType::Delta, -20.0).facts[0].1.clone();
+        assert_eq!(delta, "Änderung über −20\u{a0}% gegenüber dem Zeitfenster davor");
+        let reason = Some("the widget was deleted".to_owned());
+        let gone = Notification { locale: Locale::Fr, reason, ..notification() };
+        let sentence = content(&gone, &[], "http://x", String::new()).sentence;
+        assert!(sentence.contains("le widget a été supprimé"), "{sentence}");
     }
 }

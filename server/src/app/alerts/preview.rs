@@ -71,6 +71,7 @@ impl App {
             window_from: now - window_ms(&rule),
             window_to: now,
             reason: None,
+            locale: rule.locale,
         };
         let mails = rule.email_to.iter().map(|to| (Channel::Email, to));
         let channels: Vec<_> =

@@ -68,16 +68,19 @@ impl ReplaySubject {
     }
 }
 
+/// The value of a tenant, or of all, at a time in milliseconds since 1970; `None` where it is missing.
+pub type Evaluate<'a> = dyn Fn(Option<&str>, i64) -> Result<Option<f64>> + 'a;
+
 /// What a replay is made with.
 pub struct Replay<'a> {
-    /// The rule.
+    /// The rule that is tried.
     pub rule: &'a AlertRule,
     /// Whom it watches, those with most events first.
     pub subjects: &'a [ReplaySubject],
     /// Time of the last evaluation that may be, in milliseconds since 1970.
     pub now: i64,
     /// The value of a tenant, or of all, at a time.
-    pub evaluate: &'a dyn Fn(Option<&str>, i64) -> Result<Option<f64>>,
+    pub evaluate: &'a Evaluate<'a>,
     /// Time since an instant in the past that does not change.
     pub elapsed: &'a dyn Fn() -> Duration,
     /// Whether the request is over.

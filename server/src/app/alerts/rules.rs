@@ -36,7 +36,7 @@ use crate::{
         },
         request::{callers::Caller, context::App},
     },
-    base::text,
+    base::{locale::Locale, text},
     error::{ApiError, Code, Faults, Result},
     store::{
         AlertEvent, AlertRule, AlertState, AlertStatus, Channel, ConditionType, Dashboard,
@@ -79,6 +79,8 @@ pub struct AlertChange {
     pub for_minutes: Option<i64>,
     /// Value at which the rule recovers; the inner `None` stands for the threshold itself.
     pub recovery_threshold: Option<Option<f64>>,
+    /// Language of its mails.
+    pub locale: Option<Locale>,
     /// How webhooks are signed.
     /// `webhook_signed` and `rotate_webhook_secret` of the request.
     pub signing: SigningChange,
@@ -198,6 +200,7 @@ impl App {
             per_tenant: subject.per_tenant,
             webhook_secret: None,
             previous_secret: None,
+            locale: Locale::En,
             created_at: now,
             updated_at: now,
         };
@@ -318,6 +321,7 @@ impl App {
         }
         rule.recovery_threshold = change.recovery_threshold.unwrap_or(rule.recovery_threshold);
         rule.enabled = change.enabled.unwrap_or(rule.enabled);
+        rule.locale = change.locale.unwrap_or(rule.locale);
         let (secret, previous) = (&mut rule.webhook_secret, &mut rule.previous_secret);
         faults.take(change.signing.apply(secret, previous, self.now_ms(), &*self.rng));
         if !recovery_fits(rule) {

@@ -185,6 +185,7 @@ pub fn is_due(phase: i64, last_s: i64, now_s: i64, interval_s: i64) -> bool {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::base::locale::Locale;
 
     /// A rule with a threshold over an hour.
     pub fn rule(operator: Operator, threshold: f64) -> AlertRule {
@@ -208,6 +209,7 @@ pub mod tests {
             per_tenant: false,
             webhook_secret: None,
             previous_secret: None,
+            locale: Locale::En,
             created_at: 0,
             updated_at: 0,
         }

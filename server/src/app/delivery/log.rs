@@ -105,6 +105,7 @@ mod tests {
     use super::*;
     use crate::{
         app::{Client, identity::sessions::caller_of_user},
+        base::locale::Locale,
         store::{
             AlertEvent, AlertState, ReportFormat, ReportRun, Role, RunStatus, Schedule, rule_id,
         },
@@ -130,6 +131,7 @@ mod tests {
             webhook_secret: None,
             previous_secret: None,
             next_run_at: None,
+            locale: Locale::En,
             created_at: app.now_ms(),
             updated_at: app.now_ms(),
         }

@@ -451,6 +451,7 @@ mod tests {
     use super::*;
     use crate::{
         app::Client,
+        base::locale::Locale,
         store::{AlertState, ConditionType, queued},
     };
 
@@ -485,6 +486,7 @@ mod tests {
             window_from: 0,
             window_to: 0,
             reason: None,
+            locale: Locale::En,
         };
         Delivery {
             id: id.to_owned(),

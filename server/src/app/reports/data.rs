@@ -23,10 +23,11 @@ use crate::{
         dashboards::widgets::{ViewFilters, WidgetAnswer},
         request::context::App,
     },
-    base::instant,
+    base::{instant, locale::Locale},
     error::{ApiError, Code, Result},
     render::{
         self, Answer, Card, Grain, Measure, Place, Question, Row, Sheet, Spec, humanize, period,
+        words,
     },
     store::{Dashboard, DashboardConfig, Environment, ReportFormat, ReportRule, Widget},
 };
@@ -50,9 +51,10 @@ impl App {
         let mut about: Vec<String> = Vec::new();
         // As in the embed, one period is that of all widgets.
         let shown = rule.period.as_ref().unwrap_or(&config.settings.default_period);
-        about.push(format!("Last {}", period(shown).trim_start_matches("1 ")));
+        let (locale, words) = (rule.locale, words(rule.locale));
+        about.push((words.last)(&period(shown, locale)));
         about.extend(tenant.map(str::to_owned));
-        about.push(format!("Made {}", instant::format_minute(made_at)));
+        about.push((words.made)(&instant::format_minute(made_at)));
         let card = |widget: &Widget| self.report_card(rule, environment, config, widget, tenant);
         Sheet {
             title: config.name.clone(),
@@ -60,6 +62,7 @@ impl App {
             theme: config.settings.theme.clone(),
             cards: config.widgets.iter().map(card).collect(),
             made_at,
+            locale,
         }
     }
 
@@ -98,16 +101,19 @@ impl App {
                 group_by: text("group_by"),
                 limit: widget.query.get("limit").and_then(Json::as_u64).map(|limit| limit as usize),
             },
-            answer: answer.map(drawn).map_err(|error| said(&error)),
+            answer: answer.map(drawn).map_err(|error| said(&error, rule.locale)),
+            locale: rule.locale,
         }
     }
 }
 
-/// Why a widget has no data, as its card shows it: faults of ours without details, which are in the log.
-fn said(error: &ApiError) -> String {
+/// Why a widget has no data, as its card shows it: faults of ours without details, which are in the log. Other errors are in English, and
+/// only a report in English shows them.
+fn said(error: &ApiError, locale: Locale) -> String {
     match error.code {
-        Code::Internal => "The server could not answer it.".to_owned(),
-        _ => error.to_string(),
+        Code::Internal => words(locale).unanswered.to_owned(),
+        _ if locale.is_default() => error.to_string(),
+        _ => words(locale).unanswered.to_owned(),
     }
 }
 
@@ -222,6 +228,7 @@ mod tests {
             webhook_secret: None,
             previous_secret: None,
             next_run_at: None,
+            locale: Locale::En,
             created_at: 0,
             updated_at: 0,
         }

@@ -25,11 +25,14 @@ use super::{
 use crate::{
     app::{
         delivery::{
-            rule_fields::signing_secrets, signature::signature_headers, unsubscribe::MailSource,
+            mail_words::{MailWords, mail_words},
+            rule_fields::signing_secrets,
+            signature::signature_headers,
+            unsubscribe::MailSource,
         },
         request::{callers::Caller, context::App},
     },
-    base::{instant, text::one_line},
+    base::{instant, locale::Locale, text::one_line},
     error::{ApiError, Code, Result},
     outbound::{Mail, OutboundMessage, Post},
     render::{self, Figure, Sheet},
@@ -94,6 +97,8 @@ struct ReportMailText<'a> {
 
 /// What both parts of a mail say.
 struct ReportMail {
+    words: &'static MailWords,
+    locale: Locale,
     heading: String,
     about: String,
     figures: Vec<Figure>,
@@ -150,12 +155,12 @@ impl App {
         let bytes = artifact(&sheet, rule.format)?;
         let missing = sheet.cards.iter().filter(|card| card.answer.is_err());
         let missing = missing.map(|card| card.title.clone()).collect();
-        let about: Vec<&str> = [Some(sheet.title.as_str()), tenant].into_iter().flatten().collect();
+        let about = tenant.map(|tenant| (mail_words(rule.locale).about)(&sheet.title, tenant));
         let date = instant::date(sheet.made_at);
         let (content_type, ending) = kind_of_file(rule.format);
         let of_tenant = if rule.burst.is_empty() { "" } else { tenant.unwrap_or_default() };
         Ok(ReportFile {
-            about: about.join(", for "),
+            about: about.unwrap_or_else(|| sheet.title.clone()),
             name: format!("{}.{ending}", file_name(&[&rule.name, of_tenant, &date])),
             content_type,
             bytes: bytes.into(),
@@ -205,6 +210,8 @@ impl App {
         let rule = (MailSource::Report, of.rule.number);
         let unsubscribe = self.unsubscribe_url(&of.work.org, rule, to)?;
         let content = ReportMail {
+            words: mail_words(of.rule.locale),
+            locale: of.rule.locale,
             heading: one_line(&of.rule.name),
             about: one_line(&file.about),
             figures: file.view.as_ref().map(|view| view.figures.clone()).unwrap_or_default(),

@@ -23,7 +23,7 @@ use crate::{
         periods::parse_period,
         request::{callers::Caller, context::App},
     },
-    base::text,
+    base::{locale::Locale, text},
     error::{ApiError, Code, Faults, Result},
     store::{OrgTxn, ReportFormat, ReportRule, ReportRun, Schedule, Share, rule_id},
 };
@@ -63,6 +63,8 @@ pub struct ReportChange {
     pub period: Option<Option<String>>,
     /// Tenants that each get a report of their own, at most 200; excludes `tenant_id`.
     pub burst: Option<Vec<Share>>,
+    /// Language of the file and of its mails.
+    pub locale: Option<Locale>,
     /// How webhooks are signed.
     pub signing: SigningChange,
 }
@@ -138,6 +140,7 @@ impl App {
             webhook_secret: None,
             previous_secret: None,
             next_run_at: None,
+            locale: Locale::En,
             created_at: now,
             updated_at: now,
         };
@@ -233,6 +236,7 @@ impl App {
         rule.period = change.period.unwrap_or_else(|| rule.period.clone());
         rule.tenant_id = change.tenant_id.unwrap_or_else(|| rule.tenant_id.clone());
         rule.enabled = change.enabled.unwrap_or(rule.enabled);
+        rule.locale = change.locale.unwrap_or(rule.locale);
         if let Some(burst) = change.burst {
             rule.burst = faults.take(shares(burst)).unwrap_or_default();
         }

@@ -29,6 +29,7 @@ use utoipa::ToSchema;
 use super::view::{Name, Time, present, recipient_view};
 use crate::{
     app::{Alert, AlertChange, AlertSubject, Caller, SigningChange, masked_email, masked_url},
+    base::locale::Locale,
     error::Result,
     http::{
         extract::{AlertId, Body, Page, Params},
@@ -80,6 +81,8 @@ pub struct CreateAlert {
     /// Watches each tenant by himself; every one fires and recovers alone.
     #[serde(default)]
     per_tenant: bool,
+    /// Language of its mails: `en` without it.
+    locale: Option<Locale>,
     /// Signs its webhooks; the answer then has the secret.
     webhook_signed: Option<bool>,
 }
@@ -107,6 +110,7 @@ pub struct UpdateAlert {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<f64>)]
     recovery_threshold: Option<Option<f64>>,
+    locale: Option<Locale>,
     /// True makes a secret when there is none, which the answer has; false ends it.
     webhook_signed: Option<bool>,
     /// True replaces the secret by a new one, which the answer has. The one before signs beside it for 24 hours.
@@ -138,6 +142,8 @@ pub struct AlertView {
     for_minutes: u32,
     recovery_threshold: Option<f64>,
     per_tenant: bool,
+    /// Language of its mails.
+    locale: Locale,
     webhook_signed: bool,
     /// What its webhooks are signed with, in the answer that made it and never again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -278,6 +284,7 @@ pub async fn create(
         enabled: body.enabled,
         for_minutes: body.for_minutes,
         recovery_threshold: Some(body.recovery_threshold),
+        locale: body.locale,
         signing: SigningChange { signed: body.webhook_signed, rotate: false },
     };
     let rule = http.run(move |app| app.create_alert(&caller, subject, change)).await?;
@@ -313,6 +320,7 @@ pub async fn update(
         enabled: body.enabled,
         for_minutes: body.for_minutes,
         recovery_threshold: body.recovery_threshold,
+        locale: body.locale,
         signing: SigningChange { signed: body.webhook_signed, rotate: body.rotate_webhook_secret },
     };
     let rule = http.run(move |app| app.update_alert(&caller, number, change)).await?;
@@ -357,6 +365,7 @@ fn view(alert: Alert, sees_all: bool) -> AlertView {
         for_minutes: rule.for_minutes,
         recovery_threshold: rule.recovery_threshold,
         per_tenant: rule.per_tenant,
+        locale: rule.locale,
         webhook_signed: rule.webhook_secret.is_some(),
         webhook_secret: new_secret,
         previous_secret_until: rule.previous_secret.map(|previous| Time(previous.until)),

@@ -26,6 +26,7 @@ use crate::{
         Caller, Report, ReportChange, SigningChange, masked_email, masked_url, next_runs,
         runs_after,
     },
+    base::locale::Locale,
     error::Result,
     http::{
         extract::{Body, Page, Params, ReportId},
@@ -63,6 +64,8 @@ pub struct CreateReport {
     #[serde(default)]
     #[schema(max_items = 200)]
     burst: Vec<Share>,
+    /// Language of numbers, dates and words in the file, but not in a CSV, and of its mails: `en` without it.
+    locale: Option<Locale>,
     /// Signs its webhooks; the answer then has the secret.
     webhook_signed: Option<bool>,
 }
@@ -102,6 +105,7 @@ pub struct UpdateReport {
     /// An empty list ends it.
     #[schema(max_items = 200)]
     burst: Option<Vec<Share>>,
+    locale: Option<Locale>,
     /// True makes a secret when there is none, which the answer has; false ends it.
     webhook_signed: Option<bool>,
     /// True replaces the secret by a new one, which the answer has. The one before signs beside it for 24 hours.
@@ -144,6 +148,8 @@ pub struct ReportView {
     period: Option<String>,
     /// Receivers are masked for viewers and editors.
     burst: Vec<Share>,
+    /// Language of the file and of its mails.
+    locale: Locale,
     webhook_signed: bool,
     /// What its webhooks are signed with, in the answer that made it and never again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -239,6 +245,7 @@ pub async fn create(
         tenant_id: Some(body.tenant_id),
         period: Some(body.period),
         burst: Some(body.burst),
+        locale: body.locale,
         signing: SigningChange { signed: body.webhook_signed, rotate: false },
     };
     let (dashboard, format, schedule) = (body.dashboard_id, body.format, body.schedule);
@@ -269,6 +276,7 @@ pub async fn update(
         tenant_id: body.tenant_id,
         period: body.period,
         burst: body.burst,
+        locale: body.locale,
         signing: SigningChange { signed: body.webhook_signed, rotate: body.rotate_webhook_secret },
     };
     let rule = http.run(move |app| app.update_report(&caller, number, change)).await?;
@@ -347,6 +355,7 @@ fn view(report: Report, sees_all: bool) -> ReportView {
         schedule: rule.schedule,
         format: rule.format,
         burst: rule.burst.into_iter().map(|share| share_view(share, sees_all)).collect(),
+        locale: rule.locale,
         webhook_signed: rule.webhook_secret.is_some(),
         webhook_secret: new_secret,
         previous_secret_until: rule.previous_secret.map(|previous| Time(previous.until)),

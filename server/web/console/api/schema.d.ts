@@ -1364,6 +1364,8 @@ export interface components {
              * @description The value that was seen last; of a rule per tenant, how many fire.
              */
             last_value?: number | null;
+            /** @description Language of its mails. */
+            locale: components["schemas"]["Locale"];
             /** Format: int32 */
             lookback_minutes: number;
             name: string;
@@ -1672,6 +1674,7 @@ export interface components {
              * @description How long the condition must hold before it fires.
              */
             for_minutes?: number | null;
+            locale?: components["schemas"]["Locale"] | null;
             /**
              * Format: int64
              * @description Length of the window; 60 when absent or not above 0.
@@ -1754,6 +1757,7 @@ export interface components {
             dashboard_id: string;
             enabled?: boolean | null;
             format: components["schemas"]["ReportFormat"];
+            locale?: components["schemas"]["Locale"] | null;
             name: components["schemas"]["Name"];
             /**
              * @description Period of the widgets; the dashboard's `default_period` without it.
@@ -2300,6 +2304,11 @@ export interface components {
              */
             y: number;
         };
+        /**
+         * @description Language and customs of what is written for people.
+         * @enum {string}
+         */
+        Locale: "en" | "de" | "fr" | "ja";
         /** @description A session that was opened. */
         LoggedIn: {
             org: components["schemas"]["Org"];
@@ -2664,6 +2673,8 @@ export interface components {
              */
             id: number;
             last_run?: components["schemas"]["ReportRun"] | null;
+            /** @description Language of the file and of its mails. */
+            locale: components["schemas"]["Locale"];
             name: string;
             next_run_at?: components["schemas"]["Time"] | null;
             /** @description The next three times, `next_run_at` first; none while it is disabled. */
@@ -2945,6 +2956,7 @@ export interface components {
             enabled?: boolean | null;
             /** Format: int64 */
             for_minutes?: number | null;
+            locale?: components["schemas"]["Locale"] | null;
             /** Format: int64 */
             lookback_minutes?: number | null;
             name?: components["schemas"]["Name"] | null;
@@ -2997,6 +3009,7 @@ export interface components {
             burst?: components["schemas"]["ReportShare"][] | null;
             enabled?: boolean | null;
             format?: components["schemas"]["ReportFormat"] | null;
+            locale?: components["schemas"]["Locale"] | null;
             name?: components["schemas"]["Name"] | null;
             /** @description Null is the dashboard's. */
             period?: string | null;

@@ -118,6 +118,12 @@ function Facts({ alert }: { alert: Alert }) {
       </dd>
       <dt>{text.mails}</dt>
       <dd>{alert.email_to.join(", ") || text.noMail}</dd>
+      {alert.email_to.length > 0 && (
+        <>
+          <dt>{texts.language}</dt>
+          <dd>{texts.languages[alert.locale]}</dd>
+        </>
+      )}
       <dt>{text.webhook}</dt>
       <dd>
         {alert.webhook_url ? <code>{alert.webhook_url}</code> : text.noWebhook}

@@ -101,6 +101,7 @@ export function AlertForm({ alert, onClose }: { alert?: Alert; onClose: () => vo
       name: value("name"),
       email_to: addressesOf(receivers.mail),
       webhook_url: receivers.url || null,
+      ...(receivers.mail.trim() ? { locale: value("locale") as Schemas["Locale"] } : {}),
       // Without an address a secret stays as it is.
       ...(receivers.url ? { webhook_signed: value("webhook_signed") === "on" } : {}),
     };
@@ -175,6 +176,15 @@ export function AlertForm({ alert, onClose }: { alert?: Alert; onClose: () => vo
             value={receivers.mail}
             onInput={(event) => setReceivers({ ...receivers, mail: event.currentTarget.value })}
           />
+          {receivers.mail.trim() && (
+            <Select
+              in={form}
+              name="locale"
+              label={texts.language}
+              defaultValue={alert?.locale ?? "en"}
+              options={Object.entries(texts.languages)}
+            />
+          )}
           <Field
             in={form}
             name="webhook_url"

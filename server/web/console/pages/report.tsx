@@ -101,6 +101,8 @@ export default function ReportPage() {
           </dd>
           <dt>{text.format}</dt>
           <dd>{value.format.toUpperCase()}</dd>
+          <dt>{texts.language}</dt>
+          <dd>{texts.languages[value.locale]}</dd>
           <dt>{text.tenant}</dt>
           <dd>{value.tenant_id ?? text.allTenants}</dd>
           <dt>{text.recipients}</dt>

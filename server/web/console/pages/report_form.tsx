@@ -40,6 +40,7 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
       ...(url ? { webhook_signed: value("webhook_signed") === "on" } : {}),
       period: value("period") || null,
       tenant_id: value("tenant_id") || null,
+      locale: value("locale") as Schemas["Locale"],
     };
     const schedule = scheduleOf(times);
     const saved = report
@@ -108,6 +109,13 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
           placeholder={text.allTenants}
           defaultValue={report?.tenant_id ?? ""}
           autocomplete="off"
+        />
+        <Select
+          in={form}
+          name="locale"
+          label={texts.language}
+          defaultValue={report?.locale ?? "en"}
+          options={Object.entries(texts.languages)}
         />
       </div>
       <TextArea

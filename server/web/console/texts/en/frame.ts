@@ -3,6 +3,8 @@
 import { modifier, plural, roleNames } from "./kit";
 
 export const frame = {
+  language: "Language",
+  languages: { en: "English", de: "Deutsch", fr: "Français", ja: "日本語" } as Record<string, string>,
   shell: {
     product: "Inlay",
     documentTitle: (page: string) => `${page} · Inlay`,

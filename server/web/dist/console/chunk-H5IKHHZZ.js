@@ -1,1 +1,0 @@
-import{a}from"./chunk-5SQUXKRK.js";import"./chunk-DBXA27ZV.js";import"./chunk-JU47AFNQ.js";import"./chunk-NTOTCGFA.js";import"./chunk-3E454OPS.js";import"./chunk-SJZIO2UJ.js";import"./chunk-YOWI7HBJ.js";import"./chunk-OAENL55V.js";import"./chunk-6OPAFTXP.js";import"./chunk-SJLHYPKW.js";export{a as default};

@@ -1,0 +1,1 @@
+import{b as i,c as r}from"./chunk-YMCAH4NY.js";import{a as o,c as a}from"./chunk-Y237NMGV.js";async function d(e,n,t){await t(!e.enabled);let s=e.enabled?n.paused(e.name):n.resumed(e.name);i(s,()=>r(()=>t(e.enabled)))}var m=300;function f(e){let[n,t]=o(e);return a(()=>{let s=setTimeout(()=>t(e),m);return()=>clearTimeout(s)},[e]),n}export{f as a,d as b};

@@ -1,0 +1,1 @@
+import{n as t}from"./chunk-Y237NMGV.js";function i({label:a,names:n,chosen:o,onChoose:s,text:r=e=>e}){return t("div",{class:"segments",role:"group","aria-label":a,children:n.map(e=>t("button",{type:"button","aria-pressed":e===o,onClick:()=>s(e),children:r(e)},e))})}export{i as a};

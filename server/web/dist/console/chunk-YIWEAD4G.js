@@ -1,1 +1,0 @@
-import{b as o}from"./chunk-YOWI7HBJ.js";import{l as a,m as n}from"./chunk-OAENL55V.js";var r=1500,u=5e3;function S({isWatched:t=!1,enabled:s=!0}={}){return o(["onboarding"],e=>n(a.GET("/v1/onboarding/status",{signal:e})),{enabled:s,...t?{every:e=>e?.steps.sent_event?u:r}:{}})}var d=({steps:t})=>Object.values(t).every(Boolean);export{S as a,d as b};

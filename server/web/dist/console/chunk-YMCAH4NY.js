@@ -1,0 +1,1 @@
+import{i as r,m as e}from"./chunk-Y237NMGV.js";var s=6e3,n=0,i=r(null);function a(o,t){clearTimeout(n),i.value=t?{text:o,undo:t}:{text:o},n=setTimeout(()=>i.value=null,s)}async function u(o){try{await o()}catch(t){a(t instanceof Error?t.message:e.errors.unknown)}}export{i as a,a as b,u as c};

@@ -1,0 +1,1 @@
+import{d as r}from"./chunk-RXMLWE3G.js";import{f as n}from"./chunk-GKDBRLOO.js";function d(o,s){let{query:t,path:i,route:a}=r(),p=u=>{let e=new URLSearchParams(t);u?e.set(o,"1"):e.delete(o),a(i+(e.size?`?${e}`:""),!0)};return[t[o]!==void 0&&n(s),p]}export{d as a};

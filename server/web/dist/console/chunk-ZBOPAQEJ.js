@@ -1,0 +1,1 @@
+import{a}from"./chunk-B5RYSW7X.js";import"./chunk-JBSB6DCV.js";import"./chunk-RXHHHYRE.js";import"./chunk-BQXMTJIH.js";import"./chunk-YUORRE7R.js";import"./chunk-4NY5ITDY.js";import"./chunk-L65K223I.js";import"./chunk-GKDBRLOO.js";import"./chunk-Y237NMGV.js";import"./chunk-SJLHYPKW.js";export{a as default};
