@@ -17,7 +17,10 @@
 use std::sync::{Arc, OnceLock};
 
 use resvg::usvg::fontdb::Database;
+use tracing::warn;
 use ttf_parser::Face;
+
+use crate::base::locale::Locale;
 
 /// The glyphs of Latin, Greek and Cyrillic letters; the licence is beside the files.
 const REGULAR: &[u8] = include_bytes!("../../fonts/Inter-Regular.ttf");
@@ -68,6 +71,35 @@ pub fn database() -> Arc<Database> {
         Arc::new(fonts)
     });
     Arc::clone(fonts)
+}
+
+/// Whether there are letters for a language: Inter has those of all but Japanese, for which the machine must have a font.
+fn has_letters_of(locale: Locale) -> bool {
+    static JAPANESE: OnceLock<bool> = OnceLock::new();
+    let has_kanji = || {
+        let fonts = database();
+        let has = |data: &[u8], index: u32| {
+            Face::parse(data, index).is_ok_and(|face| face.glyph_index('月').is_some())
+        };
+        fonts.faces().any(|face| fonts.with_face_data(face.id, has) == Some(true))
+    };
+    match locale {
+        Locale::En | Locale::De | Locale::Fr => true,
+        Locale::Ja => *JAPANESE.get_or_init(has_kanji),
+    }
+}
+
+/// The language in which a drawing can be made: English where the fonts have no letters of the wanted one.
+pub fn drawn_locale(wanted: Locale) -> Locale {
+    if has_letters_of(wanted) {
+        return wanted;
+    }
+    let language = wanted.name();
+    warn!(
+        language,
+        "a drawing is in English: the fonts of this machine lack the letters of its language"
+    );
+    Locale::En
 }
 
 /// Width of a text in pixels, at a font size in pixels.

@@ -75,6 +75,7 @@ pub use color::is_dark;
 pub use csv::csv;
 pub use dates::Grain;
 pub use figures::{Figure, figures};
+pub use font::drawn_locale;
 pub use format::{Spec, full, humanize, period};
 pub use model::{Answer, Card, Measure, Place, Question, Row, Sheet};
 pub use pdf::pdf;

@@ -36,6 +36,14 @@ pub struct Sheet {
     pub locale: Locale,
 }
 
+impl Sheet {
+    /// The same in another language, but for the subtitle.
+    pub fn in_locale(&self, locale: Locale) -> Self {
+        let card = |card: &Card| Card { locale, ..card.clone() };
+        Self { locale, cards: self.cards.iter().map(card).collect(), ..self.clone() }
+    }
+}
+
 /// A widget with its data.
 #[derive(Debug, Clone)]
 pub struct Card {

@@ -85,7 +85,7 @@ impl App {
             rows.push(Row { bucket: Some(at), value, ..Row::default() });
         }
         let theme = dashboard.shown().settings.theme.clone();
-        let locale = notification.locale;
+        let locale = render::drawn_locale(notification.locale);
         let (first, last) = (instant::format_minute(from), instant::format_minute(to));
         let subtitle = (words(locale).values_between)(&first, &last, rule.lookback_minutes);
         // Behind the last value, so that none is drawn as a part.

@@ -51,11 +51,13 @@ impl App {
         let mut about: Vec<String> = Vec::new();
         // As in the embed, one period is that of all widgets.
         let shown = rule.period.as_ref().unwrap_or(&config.settings.default_period);
-        let (locale, words) = (rule.locale, words(rule.locale));
+        let locale = render::drawn_locale(rule.locale);
+        let words = words(locale);
         about.push((words.last)(&period(shown, locale)));
         about.extend(tenant.map(str::to_owned));
         about.push((words.made)(&instant::format_minute(made_at)));
-        let card = |widget: &Widget| self.report_card(rule, environment, config, widget, tenant);
+        let card =
+            |widget: &Widget| self.report_card(rule, environment, config, widget, (tenant, locale));
         Sheet {
             title: config.name.clone(),
             subtitle: about.join("  ·  "),
@@ -73,7 +75,7 @@ impl App {
         environment: &Environment,
         config: &DashboardConfig,
         widget: &Widget,
-        tenant: Option<&str>,
+        (tenant, locale): (Option<&str>, Locale),
     ) -> Card {
         let shown = rule.period.as_ref().unwrap_or(&config.settings.default_period);
         let filters = ViewFilters { period: Some(shown.clone()), ..ViewFilters::default() };
@@ -101,8 +103,8 @@ impl App {
                 group_by: text("group_by"),
                 limit: widget.query.get("limit").and_then(Json::as_u64).map(|limit| limit as usize),
             },
-            answer: answer.map(drawn).map_err(|error| said(&error, rule.locale)),
-            locale: rule.locale,
+            answer: answer.map(drawn).map_err(|error| said(&error, locale)),
+            locale,
         }
     }
 }

@@ -165,7 +165,7 @@ impl App {
             content_type,
             bytes: bytes.into(),
             missing,
-            view: is_mailed.then(|| mail_view(&sheet)).flatten().map(Arc::new),
+            view: is_mailed.then(|| mail_view(&sheet, rule.locale)).flatten().map(Arc::new),
         })
     }
 
@@ -295,10 +295,15 @@ fn file_name(parts: &[&str]) -> String {
 /// The dashboard in a mail: at its own size, since mails are narrow.
 ///
 /// `None` when it cannot be drawn: the mail comes with its file alone.
-fn mail_view(sheet: &Sheet) -> Option<MailView> {
+fn mail_view(sheet: &Sheet, locale: Locale) -> Option<MailView> {
     let drawn = render::picture(sheet, 1.0);
     let drawn = drawn.inspect_err(|error| warn!(error, "a report's mail lacks its picture"));
-    Some(MailView { figures: render::figures(sheet), picture: drawn.ok()? })
+    // A mail program has letters of all languages.
+    let figures = match sheet.locale == locale {
+        true => render::figures(sheet),
+        false => render::figures(&sheet.in_locale(locale)),
+    };
+    Some(MailView { figures, picture: drawn.ok()? })
 }
 
 #[cfg(test)]
