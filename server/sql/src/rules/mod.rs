@@ -29,6 +29,7 @@
 //!   propagate_values        e.tenant_id = b.tenant_id, b is of acme    e.tenant_id IN ('acme')
 //!   aggregate_below_joins   GROUP BY above two joins                   GROUP BY above the first, and above both
 //! optimizer, last
+//!   percentiles_together    percentile_cont(0.5), percentile_cont(0.9) one call, of a list of percentiles
 //!   semi_joins              GROUP BY above EXISTS                      EXISTS above GROUP BY
 //!   aggregate_pushdown      count(*) of rows                           sum(rows) of groups
 //!   distinct_as_groups      count(DISTINCT day)                        count(day) of groups by day
@@ -70,6 +71,7 @@ mod dictionary_partitions;
 
 mod distinct_as_groups;
 mod grouping_sets;
+mod percentiles_together;
 mod propagate_values;
 mod property_columns;
 mod semi_joins;
@@ -87,6 +89,7 @@ pub use intervals::ADD_DURATIONS;
 pub use known_values::known_values;
 pub use literals::CONSTANTS_RIGHT;
 pub use milliseconds::TIMES_IN_MILLISECONDS;
+pub use percentiles_together::PERCENTILES_TOGETHER;
 pub use propagate_values::PROPAGATE_VALUES;
 pub use property_columns::PropertiesAsColumns;
 pub use range_frames::FRAMES;

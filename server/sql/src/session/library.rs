@@ -9,7 +9,7 @@
 //!               casts that were added, durations, constants on the right, nulls of lists, rounded casts, distinct sets as unions
 //! optimizer     […], nulls of lists, [constants are computed], times in milliseconds, […], values are propagated, [filters are pushed down, …],
 //!               aggregates below joins
-//! of_tables     semi joins of groups, aggregate pushdown, distinct values as groups, distinct codes, [single distinct to groups], aggregate pushdown,
+//! of_tables     percentiles together, semi joins of groups, aggregate pushdown, distinct values as groups, distinct codes, [single distinct to groups], aggregate pushdown,
 //!               dictionary group by, joins and partitions, [columns that nothing reads]
 //! physical      […], names apart, [filters are pushed into scans, …], first rows, tenant by tenant
 //! ```
@@ -45,7 +45,7 @@ use crate::{
     rules::{
         ADD_DURATIONS, AGGREGATE_BELOW_JOINS, AGGREGATE_PUSHDOWN, CONSTANTS_RIGHT,
         COUNT_DISTINCT_CODES, DICTIONARY_GROUP_BY, DICTIONARY_JOINS, DICTIONARY_PARTITIONS,
-        DISTINCT_AS_GROUPS, DistinctSetsAsUnion, FRAMES, NULLS_OF_LISTS, PROPAGATE_VALUES,
+        DISTINCT_AS_GROUPS, DistinctSetsAsUnion, FRAMES, NULLS_OF_LISTS, PERCENTILES_TOGETHER, PROPAGATE_VALUES,
         PreserveTimestampCasts, PropertiesAsColumns, ROUNDED_CASTS, SECONDS_OF_TIMES,
         SEMI_JOINS_OF_GROUPS, SIGNED_NUMBERS, TIMES_IN_MILLISECONDS, TIMES_OF_DATES,
     },
@@ -77,6 +77,7 @@ impl Library {
     /// `by_tenant` is the last of the rules.
     pub fn new(options: &ConfigOptions, by_tenant: TenantByTenant) -> Self {
         let ours: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
+            Arc::new(PERCENTILES_TOGETHER),
             Arc::new(SEMI_JOINS_OF_GROUPS),
             Arc::new(AGGREGATE_PUSHDOWN),
             Arc::new(DISTINCT_AS_GROUPS),

@@ -14,7 +14,8 @@
 //! ```
 //!
 //! `quantile_cont(x, 0.75)` is the same by another name. `percentile_cont(1.5)` and one that is a column are refused: `percentile_cont: the percentile is a
-//! number from 0 to 1`.
+//! number from 0 to 1`. Several percentiles of the same numbers become one call with a list of them (`rules/percentiles_together.rs`), whose answer is a list: of
+//! `[0.5, 0.75]` and the numbers above `[25, 32.5]`, and of none `[null, null]`. The gate lets no statement write such a list.
 //!
 //! All numbers of a group are in memory until its value is known: 8 bytes each, which operators count. What threads hand to each other of a group is the
 //! list of its numbers.
@@ -32,14 +33,14 @@ use datafusion_common::{
 };
 use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Coercion, ColumnarValue, EmitTo,
-    GroupsAccumulator, Signature, TypeSignatureClass, Volatility,
+    GroupsAccumulator, Signature, TypeSignature, TypeSignatureClass, Volatility,
     function::{AccumulatorArgs, StateFieldsArgs},
     utils::format_state_name,
 };
 
 /// The aggregate function `percentile_cont`, also called `quantile_cont`.
 ///
-/// Both arguments are numbers of any type, which become doubles. `WITHIN GROUP (ORDER BY x)` puts `x` before the percentile.
+/// Both arguments are numbers of any type, which become doubles, or the second is a list of doubles. `WITHIN GROUP (ORDER BY x)` puts `x` before the percentile.
 pub fn percentile_cont() -> AggregateUDF {
     AggregateUDF::from(PercentileCont::new())
 }
@@ -59,7 +60,9 @@ impl PercentileCont {
                 NativeType::Float64,
             )
         };
-        let signature = Signature::coercible(vec![number(), number()], Volatility::Immutable);
+        let list = TypeSignature::Exact(vec![DataType::Float64, DataType::List(item())]);
+        let numbers = TypeSignature::Coercible(vec![number(), number()]);
+        let signature = Signature::one_of(vec![numbers, list], Volatility::Immutable);
         Self { signature, aliases: vec!["quantile_cont".to_owned()] }
     }
 }
@@ -77,8 +80,11 @@ impl AggregateUDFImpl for PercentileCont {
         &self.signature
     }
 
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Float64)
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        Ok(match arguments.get(1) {
+            Some(DataType::List(_)) => DataType::List(item()),
+            _ => DataType::Float64,
+        })
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
@@ -88,8 +94,8 @@ impl AggregateUDFImpl for PercentileCont {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        let (part, is_distinct) = (part_of(&args)?, args.is_distinct);
-        Ok(Box::new(PercentileValues { part, is_distinct, values: Vec::new() }))
+        let (asked, is_distinct) = (percentiles_of(&args)?, args.is_distinct);
+        Ok(Box::new(PercentileValues { asked, is_distinct, values: Vec::new() }))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
@@ -100,7 +106,11 @@ impl AggregateUDFImpl for PercentileCont {
         &self,
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(PercentileGroups { part: part_of(&args)?, values: Vec::new(), bytes: 0 }))
+        Ok(Box::new(PercentileGroups {
+            asked: percentiles_of(&args)?,
+            values: Vec::new(),
+            bytes: 0,
+        }))
     }
 
     fn supports_within_group_clause(&self) -> bool {
@@ -108,24 +118,56 @@ impl AggregateUDFImpl for PercentileCont {
     }
 }
 
-/// The part that is asked for.
+/// The parts that are asked for.
 ///
-/// It is the second argument, a constant: it is evaluated over a batch without rows.
+/// They are the second argument, a constant: it is evaluated over a batch without rows.
 ///
-/// Errors: when it is no number from 0 to 1.
-fn part_of(args: &AccumulatorArgs<'_>) -> Result<Percentile> {
+/// Errors: when one is no number from 0 to 1.
+fn percentiles_of(args: &AccumulatorArgs<'_>) -> Result<Percentiles> {
     let none = RecordBatch::new_empty(Arc::new(args.schema.clone()));
-    let part = args.exprs.get(1).map(|part| part.evaluate(&none)).transpose()?;
-    let part = match part {
-        Some(ColumnarValue::Scalar(ScalarValue::Float64(part))) => part,
-        Some(ColumnarValue::Scalar(ScalarValue::Float32(part))) => part.map(f64::from),
-        _ => None,
+    let parts = args.exprs.get(1).map(|part| part.evaluate(&none)).transpose()?;
+    let (parts, is_list) = match parts {
+        Some(ColumnarValue::Scalar(ScalarValue::Float64(part))) => (vec![part], false),
+        Some(ColumnarValue::Scalar(ScalarValue::Float32(part))) => {
+            (vec![part.map(f64::from)], false)
+        }
+        Some(ColumnarValue::Scalar(ScalarValue::List(list))) => {
+            (numbers(&[Arc::clone(list.values())])?.iter().collect(), true)
+        }
+        _ => (vec![None], false),
     };
-    let Some(part) = part.filter(|part| (0.0..=1.0).contains(part)) else {
+    let is_part = |part: &Option<f64>| part.is_some_and(|part| (0.0..=1.0).contains(&part));
+    if !parts.iter().all(is_part) {
         return plan_err!("percentile_cont: the percentile is a number from 0 to 1");
-    };
+    }
     let is_falling = args.order_bys.first().is_some_and(|order| order.options.descending);
-    Ok(Percentile { part, is_falling })
+    let parts = parts.into_iter().flatten();
+    Ok(Percentiles { all: parts.map(|part| Percentile { part, is_falling }).collect(), is_list })
+}
+
+/// What is asked for of the same numbers.
+#[derive(Debug)]
+struct Percentiles {
+    all: Vec<Percentile>,
+    /// Whether the answer is a list, of one percentile, too.
+    is_list: bool,
+}
+
+impl Percentiles {
+    /// The answers for groups. The order of their numbers changes.
+    fn of<'a>(&self, groups: impl Iterator<Item = &'a mut Vec<f64>>) -> ArrayRef {
+        let (mut values, mut count) = (Vec::new(), 0);
+        for numbers in groups {
+            values.extend(self.all.iter().map(|percentile| at_part(numbers, *percentile)));
+            count += 1;
+        }
+        let values = Arc::new(Float64Array::from(values));
+        if !self.is_list {
+            return values;
+        }
+        let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(self.all.len(), count));
+        Arc::new(ListArray::new(item(), offsets, values, None))
+    }
 }
 
 /// How far through the sorted numbers, and in which order.
@@ -181,7 +223,7 @@ fn numbers(values: &[ArrayRef]) -> Result<Float64Array> {
 #[derive(Debug)]
 struct PercentileValues {
     /// What is asked for of the numbers.
-    part: Percentile,
+    asked: Percentiles,
     /// Whether each number counts once: of 1, 1, 1, 9 the median is 5 then, and else 1.
     is_distinct: bool,
     values: Vec<f64>,
@@ -227,14 +269,16 @@ impl Accumulator for PercentileValues {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        if !self.is_distinct {
-            return Ok(ScalarValue::Float64(at_part(&mut self.values, self.part)));
-        }
-        // A copy: a window that moves on still needs each number as often as it is there.
-        let mut distinct = self.values.clone();
-        distinct.sort_unstable_by(f64::total_cmp);
-        distinct.dedup();
-        Ok(ScalarValue::Float64(at_part(&mut distinct, self.part)))
+        let answer = if self.is_distinct {
+            // A copy: a window that moves on still needs each number as often as it is there.
+            let mut distinct = self.values.clone();
+            distinct.sort_unstable_by(f64::total_cmp);
+            distinct.dedup();
+            self.asked.of([&mut distinct].into_iter())
+        } else {
+            self.asked.of([&mut self.values].into_iter())
+        };
+        ScalarValue::try_from_array(&answer, 0)
     }
 
     fn size(&self) -> usize {
@@ -245,7 +289,7 @@ impl Accumulator for PercentileValues {
 /// Numbers of many groups.
 #[derive(Debug)]
 struct PercentileGroups {
-    part: Percentile,
+    asked: Percentiles,
     /// The numbers of each group, by its index.
     values: Vec<Vec<f64>>,
     /// Bytes of the inner lists.
@@ -317,8 +361,7 @@ impl GroupsAccumulator for PercentileGroups {
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         let mut groups = self.take(emit_to);
-        let values = groups.iter_mut().map(|values| at_part(values, self.part));
-        Ok(Arc::new(values.collect::<Float64Array>()))
+        Ok(self.asked.of(groups.iter_mut()))
     }
 
     /// Each row as the state of a group of its own, for where the library finds that groups are nearly as many as rows: a list of one number, or of none
@@ -345,7 +388,9 @@ impl GroupsAccumulator for PercentileGroups {
 mod tests {
     use super::*;
 
-    const HALF: Percentile = Percentile { part: 0.5, is_falling: false };
+    fn half() -> Percentiles {
+        Percentiles { all: vec![Percentile { part: 0.5, is_falling: false }], is_list: false }
+    }
 
     #[test]
     fn a_percentile_lies_between_its_neighbours() {
@@ -370,11 +415,12 @@ mod tests {
         let batch = |numbers: &[f64]| -> Vec<ArrayRef> {
             vec![Arc::new(Float64Array::from(numbers.to_vec()))]
         };
-        let mut window = PercentileValues { part: HALF, is_distinct: false, values: Vec::new() };
+        let mut window = PercentileValues { asked: half(), is_distinct: false, values: Vec::new() };
         window.update_batch(&batch(&[1.0, 5.0, 5.0, 9.0])).unwrap();
         window.retract_batch(&batch(&[1.0, 5.0])).unwrap();
         assert_eq!(window.evaluate().unwrap(), ScalarValue::Float64(Some(7.0)));
-        let mut distinct = PercentileValues { part: HALF, is_distinct: true, values: Vec::new() };
+        let mut distinct =
+            PercentileValues { asked: half(), is_distinct: true, values: Vec::new() };
         distinct.update_batch(&batch(&[1.0, 5.0, 5.0, 5.0, 9.0, 9.0, 9.0, 10.0])).unwrap();
         assert_eq!(distinct.evaluate().unwrap(), ScalarValue::Float64(Some(7.0)));
     }
@@ -384,16 +430,29 @@ mod tests {
         let values: Vec<ArrayRef> =
             vec![Arc::new(Float64Array::from(vec![Some(1.0), None, Some(3.0), Some(100.0)]))];
         let filter = BooleanArray::from(vec![true, true, true, false]);
-        let mut whole = PercentileGroups { part: HALF, values: Vec::new(), bytes: 0 };
+        let mut whole = PercentileGroups { asked: half(), values: Vec::new(), bytes: 0 };
         whole.update_batch(&values, &[0, 0, 0, 1], Some(&filter), 2).unwrap();
         let rows = whole.convert_to_state(&values, Some(&filter)).unwrap();
         let states = whole.state(EmitTo::All).unwrap();
         assert_eq!(whole.bytes, 0);
-        let mut merged = PercentileGroups { part: HALF, values: Vec::new(), bytes: 0 };
+        let mut merged = PercentileGroups { asked: half(), values: Vec::new(), bytes: 0 };
         merged.merge_batch(&states, &[1, 0], 2).unwrap();
         merged.merge_batch(&rows, &[0, 0, 0, 0], 2).unwrap();
         let answer = merged.evaluate(EmitTo::All).unwrap();
         let answer: Vec<_> = answer.as_primitive::<Float64Type>().iter().collect();
         assert_eq!(answer, [Some(2.0), Some(2.0)]);
+    }
+
+    #[test]
+    fn a_list_of_percentiles_is_a_list_of_numbers() {
+        let parts = [0.5, 0.75].map(|part| Percentile { part, is_falling: false });
+        let asked = Percentiles { all: parts.to_vec(), is_list: true };
+        let mut groups = [vec![40.0, 10.0, 30.0, 20.0], Vec::new()];
+        let answer = asked.of(groups.iter_mut());
+        let lists = answer.as_list::<i32>();
+        let of = |at: usize| -> Vec<_> {
+            lists.value(at).as_primitive::<Float64Type>().iter().collect()
+        };
+        assert_eq!((of(0), of(1)), (vec![Some(25.0), Some(32.5)], vec![None, None]));
     }
 }
