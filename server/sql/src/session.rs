@@ -47,7 +47,6 @@ mod cast_names;
 mod distinct_on;
 mod in_subqueries;
 mod params;
-mod percentiles;
 mod regressions;
 mod time_zones;
 

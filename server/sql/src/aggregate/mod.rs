@@ -21,8 +21,8 @@
 //! such numbers, `time_buckets` which rows have the same value of an expression of the time. `case_branches` and `literal_ranks` take
 //! `CASE` apart. `partial_aggregates` are what an aggregate over rows becomes over groups.
 //!
-//! Two functions do without groups below the scan: `count_codes` (with `code_set`) counts distinct dictionary codes, `ordered_lists` makes lists
-//! in an order. `state_functions` merges the states that the rollup tables have.
+//! Three functions do without groups below the scan: `count_codes` (with `code_set`) counts distinct dictionary codes, `ordered_lists` makes lists
+//! in an order, `percentiles` are exact. `state_functions` merges the states that the rollup tables have.
 
 mod case_branches;
 mod code_set;
@@ -33,6 +33,7 @@ mod total_exprs;
 
 mod count_codes;
 mod ordered_lists;
+mod percentiles;
 
 mod partitioned_work;
 
@@ -64,5 +65,6 @@ pub use aggregate_rewriter::{AggregateRewriter, RowsPerGroup};
 pub use aggregate_spec::USER_NUMBER;
 pub use count_codes::count_codes;
 pub use ordered_lists::{OrderedLists, needs_whole_groups};
+pub use percentiles::{percentile_cont, percentiles};
 pub use state_functions::aggregates;
 pub use total_exprs::is_total;

@@ -333,7 +333,7 @@ impl ExecutionPlan for PartitionQueueExec {
         Ok(Arc::new(Self::new(input, self.partitions())))
     }
 
-    /// Each partition can be asked for once: what has been taken is gone. A plan that was executed gets a new operator (`reset_state`).
+    /// It can be executed as often as it has partitions: what has been taken is gone. A plan that was executed gets a new operator (`reset_state`).
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         if self.executed.fetch_add(1, Ordering::Relaxed) >= self.partitions() {
             return internal_err!("a queue of partitions was executed a second time");

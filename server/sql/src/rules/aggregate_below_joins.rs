@@ -219,8 +219,10 @@ fn joined_rows<'a>(
                 let is_cross = join.on.is_empty() && join.filter.is_none();
                 let is_single = |side: &LogicalPlan| is_cross && side.max_rows() == Some(1);
                 let is_left = match (has_all(left), has_all(right)) {
-                    (true, _) if is_join(left) || is_single(right) => true,
-                    (_, true) if is_join(right) || is_single(left) => false,
+                    (true, _) if is_single(right) => true,
+                    (_, true) if is_single(left) => false,
+                    (true, _) if is_join(left) => true,
+                    (_, true) if is_join(right) => false,
                     _ => break,
                 };
                 let side = if is_left { &join.left } else { &join.right };

@@ -29,7 +29,7 @@
 //!   propagate_values        e.tenant_id = b.tenant_id, b is of acme    e.tenant_id IN ('acme')
 //!   aggregate_below_joins   GROUP BY above two joins                   GROUP BY above the first, and above both
 //! optimizer, last
-//!   percentiles_together    percentile_cont(0.5), percentile_cont(0.9) one call, of a list of percentiles
+//!   percentiles_together    percentile_cont(0.5), …(0.9) of x          percentiles([0.5, 0.9]) of x
 //!   semi_joins              GROUP BY above EXISTS                      EXISTS above GROUP BY
 //!   aggregate_pushdown      count(*) of rows                           sum(rows) of groups
 //!   distinct_as_groups      count(DISTINCT day)                        count(day) of groups by day

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Some are not the library's own: `date_part`, `date_trunc`, `round`, `trunc` and `ceil` have quick or mended cases (`calendar.rs`), `percentile_cont` is
-//! exact (`percentiles.rs`), `timezone` reads clocks as PostgreSQL does (`time_zones.rs`), lists in an order are sorted at the end (`OrderedLists`).
+//! exact (`aggregate/percentiles.rs`), `timezone` reads clocks as PostgreSQL does (`time_zones.rs`), lists in an order are sorted at the end (`OrderedLists`).
 //! Aliases of a function are offered with it: `substring` with `substr`, `pow` with `power`.
 
 use std::sync::Arc;
@@ -23,11 +23,10 @@ use datafusion_functions::{core, datetime, math, regex, string, unicode};
 use datafusion_functions_nested as functions_nested;
 
 use super::{
-    calendar::quick, cast_names::cast_value, percentiles::percentile_cont,
-    regressions::with_groups, time_zones::timezone,
+    calendar::quick, cast_names::cast_value, regressions::with_groups, time_zones::timezone,
 };
 use crate::{
-    aggregate::OrderedLists,
+    aggregate::{OrderedLists, percentile_cont},
     gate::{AGGREGATES, WINDOWS},
 };
 

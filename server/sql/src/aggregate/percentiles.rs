@@ -15,7 +15,7 @@
 //!
 //! `quantile_cont(x, 0.75)` is the same by another name. `percentile_cont(1.5)` and one that is a column are refused: `percentile_cont: the percentile is a
 //! number from 0 to 1`. Several percentiles of the same numbers become one call with a list of them (`rules/percentiles_together.rs`), whose answer is a list: of
-//! `[0.5, 0.75]` and the numbers above `[25, 32.5]`, and of none `[null, null]`. The gate lets no statement write such a list.
+//! `[0.5, 0.75]` and the numbers above `[25, 32.5]`, and of none `[null, null]`.
 //!
 //! All numbers of a group are in memory until its value is known: 8 bytes each, which operators count. What threads hand to each other of a group is the
 //! list of its numbers.
@@ -33,20 +33,28 @@ use datafusion_common::{
 };
 use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Coercion, ColumnarValue, EmitTo,
-    GroupsAccumulator, Signature, TypeSignature, TypeSignatureClass, Volatility,
+    GroupsAccumulator, Signature, TypeSignatureClass, Volatility,
     function::{AccumulatorArgs, StateFieldsArgs},
     utils::format_state_name,
 };
 
 /// The aggregate function `percentile_cont`, also called `quantile_cont`.
 ///
-/// Both arguments are numbers of any type, which become doubles, or the second is a list of doubles. `WITHIN GROUP (ORDER BY x)` puts `x` before the percentile.
+/// Both arguments are numbers of any type, which become doubles. `WITHIN GROUP (ORDER BY x)` puts `x` before the percentile.
 pub fn percentile_cont() -> AggregateUDF {
     AggregateUDF::from(PercentileCont::new())
 }
 
+/// Several percentiles of the same numbers: the second argument is a list of doubles, and the answer is one. No statement can call it.
+pub fn percentiles() -> AggregateUDF {
+    let arguments = vec![DataType::Float64, DataType::List(item())];
+    let signature = Signature::exact(arguments, Volatility::Immutable);
+    AggregateUDF::from(PercentileCont { name: "percentiles", signature, aliases: Vec::new() })
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct PercentileCont {
+    name: &'static str,
     signature: Signature,
     aliases: Vec<String>,
 }
@@ -60,16 +68,14 @@ impl PercentileCont {
                 NativeType::Float64,
             )
         };
-        let list = TypeSignature::Exact(vec![DataType::Float64, DataType::List(item())]);
-        let numbers = TypeSignature::Coercible(vec![number(), number()]);
-        let signature = Signature::one_of(vec![numbers, list], Volatility::Immutable);
-        Self { signature, aliases: vec!["quantile_cont".to_owned()] }
+        let signature = Signature::coercible(vec![number(), number()], Volatility::Immutable);
+        Self { name: "percentile_cont", signature, aliases: vec!["quantile_cont".to_owned()] }
     }
 }
 
 impl AggregateUDFImpl for PercentileCont {
     fn name(&self) -> &str {
-        "percentile_cont"
+        self.name
     }
 
     fn aliases(&self) -> &[String] {
