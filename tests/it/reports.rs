@@ -238,7 +238,7 @@ async fn a_report_is_in_the_language_of_its_rule() {
     over(&org, 1, 1).await;
     let mail = server.outbox().remove(0);
     let text = quoted_printable(&mail);
-    assert!(text.contains("Calls: 1.234\u{a0}€ (keine davor (30 Tage))"), "{text}");
+    assert!(text.contains("Calls: 1.234\u{a0}€ (keine im Zeitraum davor)"), "{text}");
     assert!(text.contains("Der Bericht ist angehängt: Übersicht-daily-2026-11-20.csv."), "{text}");
     assert!(
         text.contains("<html lang=\"de\">") && text.contains("Diese Mails abbestellen"),

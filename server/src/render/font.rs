@@ -14,7 +14,7 @@
 //! lines("alpha beta gamma delta", 10.0, Regular, 60.0, 9)        alpha beta / gamma / delta
 //! ```
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use resvg::usvg::fontdb::Database;
 use tracing::warn;
@@ -94,11 +94,14 @@ pub fn drawn_locale(wanted: Locale) -> Locale {
     if has_letters_of(wanted) {
         return wanted;
     }
-    let language = wanted.name();
-    warn!(
-        language,
-        "a drawing is in English: the fonts of this machine lack the letters of its language"
-    );
+    static WARNING: Once = Once::new();
+    WARNING.call_once(|| {
+        let language = wanted.name();
+        warn!(
+            language,
+            "drawings are in English: the fonts of this machine lack the letters of their language"
+        );
+    });
     Locale::En
 }
 
@@ -107,11 +110,12 @@ pub fn drawn_locale(wanted: Locale) -> Locale {
 pub fn width(text: &str, size: f64, weight: Weight) -> f64 {
     let Some(face) = weight.face() else { return text.chars().count() as f64 * size * 0.6 };
     let em = f64::from(face.units_per_em());
-    let advance = |char: char| match face.glyph_index(char) {
-        Some(glyph) => f64::from(face.glyph_hor_advance(glyph).unwrap_or(0)) / em,
-        // A letter of another font, which may be as wide as it is high.
-        None => 1.0,
-    };
+    let advance =
+        |char: char| match face.glyph_index(if char == '\u{202f}' { '\u{a0}' } else { char }) {
+            Some(glyph) => f64::from(face.glyph_hor_advance(glyph).unwrap_or(0)) / em,
+            // A letter of another font, which may be as wide as it is high.
+            None => 1.0,
+        };
     text.chars().map(advance).sum::<f64>() * size
 }
 
@@ -199,6 +203,12 @@ mod tests {
 
     fn broken(text: &str, room: f64, most: usize) -> Vec<String> {
         lines(text, 10.0, Weight::Regular, room, most)
+    }
+
+    #[test]
+    fn a_narrow_space_is_as_wide_as_it_is_drawn() {
+        let of = |text: &str| width(text, 10.0, Weight::Regular);
+        assert!((of("1\u{202f}234") - of("1\u{a0}234")).abs() < 1e-9);
     }
 
     #[test]

@@ -73,6 +73,11 @@ impl Spec {
         Self { locale, ..Self::default() }
     }
 
+    /// The same with at most so many decimal places.
+    pub fn with_decimals(self, places: u8) -> Self {
+        Self { decimals: Some(f64::from(places)), ..self }
+    }
+
     /// The same in a language.
     pub fn in_locale(self, locale: Locale) -> Self {
         Self { locale, ..self }

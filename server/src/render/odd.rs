@@ -241,3 +241,38 @@ fn a_wide_table_is_parted_and_no_number_is_cut() {
     }
     assert_eq!(heads, (0..20).collect::<Vec<_>>(), "each measure once");
 }
+
+/// Numbers and words of a drawing, as text in its markup.
+#[test]
+fn a_drawing_is_in_its_language() {
+    for (locale, value, versus) in [
+        (Locale::En, "1,234.5", "vs previous 7 days"),
+        (Locale::De, "1.234,5", "ggü. 7 Tage zuvor"),
+        (Locale::Fr, "1\u{a0}234,5", "par rapport à 7\u{a0}jours avant"),
+        (Locale::Ja, "1,234.5", "前の7 日比"),
+    ] {
+        let mut card = card("number", Place { x: 0, y: 0, w: 6, h: 3 }, Answer::default());
+        card.viz.insert("format".to_owned(), json!({"decimals": 1}));
+        card.locale = locale;
+        card.answer = Ok(Answer {
+            rows: vec![Row {
+                value: Some(1_234.5),
+                previous: Some(Some(1_000.0)),
+                ..Row::default()
+            }],
+            period: Some("7d".to_owned()),
+            ..Answer::default()
+        });
+        let sheet = Sheet {
+            title: "T".to_owned(),
+            subtitle: String::new(),
+            theme: Map::new(),
+            cards: vec![card],
+            made_at: 0,
+            locale,
+        };
+        let (drawn, ..) = drawing(&sheet);
+        assert!(drawn.contains(&format!(">{value}<")), "{locale:?} {drawn}");
+        assert!(drawn.contains(versus), "{locale:?} {drawn}");
+    }
+}

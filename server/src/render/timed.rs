@@ -88,12 +88,13 @@ pub fn lines(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
     let name_width = |one: &Series| clip(&one.label).chars().count() as f64 * 6.5 + 6.0;
     let margin = if direct { model.series.iter().map(name_width).fold(0.0, f64::max) } else { 0.0 };
     let g = frame(svg, area, &model, &ticks, false, margin, &answer.zone);
+    let is_cut_sum = model.partial_first && (is_additive(card.metric()) || is_whole(card.metric()));
     if let Some(previous) = &model.previous {
         for run in runs(previous) {
-            svg.stroke(&line_path(&run, previous, &g), Ink::Muted, 1.5, "2 3");
+            let run = shape(&run, is_cut_sum);
+            svg.stroke(&line_path(run, previous, &g), Ink::Muted, 1.5, "2 3");
         }
     }
-    let is_cut_sum = model.partial_first && (is_additive(card.metric()) || is_whole(card.metric()));
     // The largest is drawn last, above the others.
     for one in model.series.iter().rev() {
         line(svg, one, &model, &g, filled, is_cut_sum);
@@ -121,13 +122,19 @@ fn line_path(run: &[usize], values: &[Option<f64>], g: &Geometry) -> String {
     run.iter().enumerate().map(point).collect()
 }
 
+/// The points of a line: without the first bucket where the window cuts it.
+fn shape(run: &[usize], is_cut_sum: bool) -> &[usize] {
+    match run {
+        [0, rest @ ..] if is_cut_sum && rest.len() > 1 => rest,
+        _ => run,
+    }
+}
+
 /// One series: its fill, its solid part, and the dashed ends.
 /// `is_cut_sum`: the window cuts the first bucket of sums, which would be drawn as a rise from nearly nothing: the line begins behind it.
 fn line(svg: &mut Svg, one: &Series, model: &Timed, g: &Geometry, filled: bool, is_cut_sum: bool) {
-    for mut run in runs(&one.values) {
-        if is_cut_sum && run.len() > 2 && run.first() == Some(&0) {
-            run.remove(0);
-        }
+    for run in runs(&one.values) {
+        let run = shape(&run, is_cut_sum);
         let (Some(&first), Some(&end)) = (run.first(), run.last()) else { continue };
         // One value between two gaps has no line: a dot shows it.
         if first == end {
@@ -135,7 +142,7 @@ fn line(svg: &mut Svg, one: &Series, model: &Timed, g: &Geometry, filled: bool, 
             continue;
         }
         if filled {
-            let (path, zero) = (line_path(&run, &one.values, g), g.y(0.0));
+            let (path, zero) = (line_path(run, &one.values, g), g.y(0.0));
             let area = format!("{path}L{:.1} {zero:.1}L{:.1} {zero:.1}Z", g.x(end), g.x(first));
             svg.fade(&area, one.color, 0.2);
         }

@@ -161,7 +161,10 @@ const ENGLISH: Words = Words {
     },
     last: |period| format!("Last {}", without_one(period)),
     made: |time| format!("Made {time}"),
-    values_between: |from, to, minutes| format!("{from} to {to}, each value of {minutes} minutes"),
+    values_between: |from, to, minutes| {
+        let s = if minutes == 1 { "" } else { "s" };
+        format!("{from} to {to}, each value of {minutes} minute{s}")
+    },
 };
 
 const GERMAN: Words = Words {
@@ -193,20 +196,17 @@ const GERMAN: Words = Words {
     },
     versus: versus_german,
     versus_in_full: versus_german,
-    none_before: |period, is_count| {
-        let none = if is_count { "keine" } else { "0" };
-        match period {
-            Some(period) => format!("{none} davor ({period})"),
-            None => format!("{none} davor"),
-        }
+    none_before: |_, is_count| {
+        format!("{} im Zeitraum davor", if is_count { "keine" } else { "0" })
     },
     large_change: |is_up, percent, versus| {
-        format!("mehr als {percent} {}, {versus}", if is_up { "gestiegen" } else { "gefallen" })
+        format!("um mehr als {percent} {}, {versus}", if is_up { "gestiegen" } else { "gefallen" })
     },
     last: |period| format!("Zeitraum: {period}"),
     made: |time| format!("Erstellt {time}"),
     values_between: |from, to, minutes| {
-        format!("{from} bis {to}, jeder Wert über {minutes} Minuten")
+        let n = if minutes == 1 { "" } else { "n" };
+        format!("{from} bis {to}, jeder Wert über {minutes} Minute{n}")
     },
 };
 
@@ -240,12 +240,8 @@ const FRENCH: Words = Words {
     },
     versus: versus_french,
     versus_in_full: versus_french,
-    none_before: |period, is_count| {
-        let none = if is_count { "aucun" } else { "0" };
-        match period {
-            Some(period) => format!("{none} avant ({period})"),
-            None => format!("{none} avant"),
-        }
+    none_before: |_, is_count| {
+        format!("{} sur la période précédente", if is_count { "aucun" } else { "0" })
     },
     large_change: |is_up, percent, versus| {
         format!("plus de {percent} de {}, {versus}", if is_up { "hausse" } else { "baisse" })
@@ -253,7 +249,8 @@ const FRENCH: Words = Words {
     last: |period| format!("Période{NBSP}: {period}"),
     made: |time| format!("Établi le {time}"),
     values_between: |from, to, minutes| {
-        format!("du {from} au {to}, chaque valeur sur {minutes} minutes")
+        let s = if minutes == 1 { "" } else { "s" };
+        format!("du {from} au {to}, chaque valeur sur {minutes} minute{s}")
     },
 };
 
@@ -284,10 +281,7 @@ const JAPANESE: Words = Words {
     columns_hidden: |count| format!("{count} 列は非表示"),
     versus: versus_japanese,
     versus_in_full: versus_japanese,
-    none_before: |period, _| match period {
-        Some(period) => format!("前の{period}は 0"),
-        None => "直前の期間は 0".to_owned(),
-    },
+    none_before: |_, _| "前の期間は 0".to_owned(),
     large_change: |is_up, percent, versus| {
         format!("{versus} {percent} を超える{}", if is_up { "増加" } else { "減少" })
     },

@@ -100,7 +100,7 @@ export function LineChart(props) {
       viz.format,
     );
   const draw = (/** @type {Geometry} */ g, /** @type {number | null} */ active) => html`
-    ${model.previous && runs(model.previous).map((run) => html`<path class="previous" d=${linePath(run, model.previous ?? [], g)} />`)}
+    ${model.previous && runs(model.previous).map((run) => html`<path class="previous" d=${linePath(shape(run, late), model.previous ?? [], g)} />`)}
     ${series
       .slice()
       .reverse()
@@ -149,6 +149,9 @@ export function LineChart(props) {
 /** @param {string} text */
 const clip = (text) => (text.length > LABEL_CHARS_MAX ? text.slice(0, LABEL_CHARS_MAX - 1) + "…" : text);
 
+/** The points of a line. @param {number[]} run @param {boolean} late whether it begins behind the first bucket */
+const shape = (run, late) => (late && run[0] === 0 && run.length > 2 ? run.slice(1) : run);
+
 /** @param {number[]} indexes @param {(number | null)[]} values @param {Geometry} g */
 const linePath = (indexes, values, g) =>
   indexes
@@ -166,7 +169,7 @@ function Line({ one: { values, color }, model, g, filled, late, dash }) {
     </linearGradient></defs>`
     }
     ${runs(values).map((all) => {
-      const run = late && all[0] === 0 && all.length > 2 ? all.slice(1) : all;
+      const run = shape(all, late);
       const first = run[0];
       const end = run[run.length - 1];
       if (first === end)

@@ -359,24 +359,23 @@ fn window(notification: &Notification, words: &MailWords) -> String {
     (words.window_of)(&instant::format_minute(from), &instant::format_minute(to), minutes)
 }
 
-/// A value or a threshold: `12,345.5`, or `−20%` of a change.
+/// A value or a threshold, to at most two decimal places, six below 1: `12,345.5`, `0.9995`, or `−20%` of a change.
 fn shown(notification: &Notification, value: f64) -> String {
     let locale = notification.locale;
     if notification.condition_type == ConditionType::Delta {
-        return full(Some(value / 100.0), &Spec::percent(locale));
+        return full(Some(value / 100.0), &Spec::percent(locale).with_decimals(2));
     }
-    full(Some(value), &Spec::plain(locale))
+    let places = if value.abs() < 1.0 { 6 } else { 2 };
+    full(Some(value), &Spec::plain(locale).with_decimals(places))
 }
 
 /// A condition in words: `above 1,000`, `change below −20% against the window before`, `no events`.
 fn condition(notification: &Notification, words: &MailWords) -> String {
     let threshold = notification.threshold_value.map(|value| shown(notification, value));
-    let compared = notification.operator.zip(threshold);
-    let compared = compared.map(|(operator, threshold)| (words.compared)(operator, &threshold));
-    match (notification.condition_type, compared) {
+    match (notification.condition_type, notification.operator.zip(threshold)) {
         (ConditionType::NoData, _) | (_, None) => words.no_events.to_owned(),
-        (ConditionType::Threshold, Some(compared)) => compared,
-        (ConditionType::Delta, Some(compared)) => (words.changed)(&compared),
+        (ConditionType::Threshold, Some((operator, value))) => (words.compared)(operator, &value),
+        (ConditionType::Delta, Some((operator, value))) => (words.changed)(operator, &value),
     }
 }
 
@@ -516,6 +515,14 @@ mod tests {
         assert_eq!(of(Locale::Ja), texts(["発生: Errors", "1,000 より大きい", "12,345.5"]));
         let delta = mail(Locale::De, ConditionType::Delta, -20.0).facts[0].1.clone();
         assert_eq!(delta, "Änderung über −20\u{a0}% gegenüber dem Zeitfenster davor");
+        let delta = mail(Locale::Fr, ConditionType::Delta, 12.25).facts[0].1.clone();
+        assert!(delta.starts_with("évolution supérieure à 12,25\u{a0}%"), "{delta}");
+        for (threshold, text) in
+            [(0.9995, "above 0.9995"), (0.001_234, "above 0.001234"), (-0.0, "above 0")]
+        {
+            let mail = mail(Locale::En, ConditionType::Threshold, threshold);
+            assert_eq!(mail.facts[0].1, text);
+        }
         let reason = Some("the widget was deleted".to_owned());
         let gone = Notification { locale: Locale::Fr, reason, ..notification() };
         let sentence = content(&gone, &[], "http://x", String::new()).sentence;

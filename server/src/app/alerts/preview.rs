@@ -26,7 +26,10 @@ use super::{
 };
 use crate::{
     app::{
-        delivery::queue::{Outcome, alert_attempt, pending},
+        delivery::{
+            mail_words::mail_words,
+            queue::{Outcome, alert_attempt, pending},
+        },
         request::{callers::Caller, context::App},
     },
     error::{ApiError, Code, Result},
@@ -55,7 +58,7 @@ impl App {
         let widget = dashboard.as_ref().and_then(|found| watched_widget(found, &rule.widget_id));
         let notification = Notification {
             alert: rule.number,
-            name: format!("Test of {}", rule.name),
+            name: (mail_words(rule.locale).test_of)(&rule.name),
             dashboard_id: rule.dashboard_id.clone(),
             dashboard_name: dashboard.as_ref().map_or("", |found| &found.shown().name).to_owned(),
             widget_id: rule.widget_id.clone(),

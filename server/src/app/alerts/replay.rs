@@ -13,10 +13,10 @@
 //! ```
 //!
 //! How long an evaluation takes is measured first. Where the pace does not hold, since the machine has become busy or the sample was of cheap
-//! hours, the replay begins again with the pace it had:
+//! hours, and what is left would take twice the time of a replay, it begins again with the pace of the last second:
 //!
 //! ```text
-//! sampled at 20 µs    steps of 1 minute     after 1 s 1,000 of 43,201 evaluations are done: 43 s in all
+//! sampled at 20 µs    steps of 1 minute     after 1 s 1,000 of 43,201 evaluations are done: 42 s are left
 //! measured at 1 ms    steps of 30 minutes   1,441 evaluations, 1.4 s
 //! ```
 
@@ -39,7 +39,7 @@ pub const BACK_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
 const STEPS: [i64; 6] = [1, 2, 5, 10, 15, 30];
 /// Time for all evaluations, as far as longer steps, fewer tenants and fewer days can keep it.
 const REPLAY_TIME: Duration = Duration::from_secs(2);
-/// Time after which the pace is compared with the plan.
+/// Time between two looks at the pace.
 const PACE_CHECK: Duration = Duration::from_secs(1);
 /// Evaluations that are timed first, spread over the 30 days.
 const SAMPLED: i64 = 24;
@@ -165,7 +165,9 @@ impl Replay<'_> {
             events: VecDeque::new(),
             points: Vec::new(),
         };
-        let (began, mut done) = ((self.elapsed)(), 0);
+        // Evaluations so far, and when their pace was looked at with how many of them.
+        let mut done = 0;
+        let mut checked = ((self.elapsed)(), 0);
         for (turn, at) in (0..).zip((from..=to).step_by(step as usize)) {
             let (mut shown, mut has_changed) = (None, false);
             for subject in &mut subjects {
@@ -173,9 +175,14 @@ impl Replay<'_> {
                     let message = "trying this rule takes too long; a metric other than a percentile, or one tenant, is quicker";
                     return Err(ApiError::new(Code::QueryTimeout, message));
                 }
-                let shorter = self.shorter(reach, (self.elapsed)() - began, done, planned);
-                if let Some(shorter) = shorter {
-                    return Ok(Ended::TooSlow(shorter));
+                let (since, done_then) = checked;
+                let elapsed = (self.elapsed)() - since;
+                if elapsed >= PACE_CHECK && done > done_then {
+                    let pace = elapsed / (done - done_then);
+                    if let Some(shorter) = self.shorter(reach, pace, planned - f64::from(done)) {
+                        return Ok(Ended::TooSlow(shorter));
+                    }
+                    checked = (since + elapsed, done);
                 }
                 done += 1;
                 if self.rule.per_tenant && !subject.is_watched(at) {
@@ -212,17 +219,14 @@ impl Replay<'_> {
         Ok(Ended::Whole(replayed))
     }
 
-    /// What is evaluated instead, where a replay would take twice its time, and less can be evaluated.
-    fn shorter(&self, now: &Reach, elapsed: Duration, done: u32, planned: f64) -> Option<Reach> {
-        if elapsed < PACE_CHECK || done == 0 {
-            return None;
-        }
-        let pace = elapsed / done;
-        if pace.as_secs_f64() * planned < 2.0 * REPLAY_TIME.as_secs_f64() {
+    /// What is evaluated instead, where so many evaluations would take twice the time of a replay, and less can be evaluated.
+    fn shorter(&self, now: &Reach, pace: Duration, left: f64) -> Option<Reach> {
+        if pace.as_secs_f64() * left < 2.0 * REPLAY_TIME.as_secs_f64() {
             return None;
         }
         let next = reach(pace, self.subjects.len(), self.rule);
-        (next.evaluations() < now.evaluations()).then_some(next)
+        let is_sooner = (next.evaluations() as f64) < left;
+        (is_sooner && next.evaluations() < now.evaluations()).then_some(next)
     }
 }
 
@@ -332,10 +336,14 @@ mod tests {
         assert_eq!(slower.to - slower.from, BACK_MS);
         assert!(took < Duration::from_secs(3), "{took:?}");
 
-        // Late in the replay, and not so slow that a new one would be sooner.
-        let (late, took) = replayed(40_000, 200);
+        // Late in the replay, and not so slow that a new one would be sooner: 3,200 evaluations of 1 ms are left.
+        let (late, took) = replayed(40_000, 1_000);
         assert_eq!(late.unwrap().step_minutes, 1);
-        assert!(took < Duration::from_secs(2), "{took:?}");
+        assert!(took < Duration::from_secs(5), "{took:?}");
+        // Of 5 ms they would take 16 s.
+        let (too_late, took) = replayed(40_000, 5_000);
+        assert_eq!(too_late.unwrap().step_minutes, 30);
+        assert!(took < Duration::from_secs(10), "{took:?}");
     }
 
     #[test]

@@ -47,7 +47,9 @@ pub struct MailWords {
     /// A comparison with a threshold.
     pub compared: fn(Operator, &str) -> String,
     /// The same of a change in percent.
-    pub changed: fn(&str) -> String,
+    pub changed: fn(Operator, &str) -> String,
+    /// The name of a rule in a message that only tests it.
+    pub test_of: fn(&str) -> String,
     /// The condition that nothing is sent.
     pub no_events: &'static str,
     /// Tenants that are not listed.
@@ -76,9 +78,9 @@ pub fn mail_words(locale: Locale) -> &'static MailWords {
 }
 
 /// Both counts with what they count, those that are not zero.
-fn counts(firing: Option<String>, resolved: Option<String>) -> String {
+fn counts(firing: Option<String>, resolved: Option<String>, comma: &str) -> String {
     let parts: Vec<String> = [firing, resolved].into_iter().flatten().collect();
-    let text = parts.join(", ");
+    let text = parts.join(comma);
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     first + chars.as_str()
@@ -87,6 +89,41 @@ fn counts(firing: Option<String>, resolved: Option<String>) -> String {
 /// A text for a count that is not zero.
 fn some(count: usize, text: impl Fn(usize) -> String) -> Option<String> {
     (count > 0).then(|| text(count))
+}
+
+fn compared_in_english(operator: Operator, value: &str) -> String {
+    let operator = match operator {
+        Operator::Gt => "above",
+        Operator::Gte => "at least",
+        Operator::Lt => "below",
+        Operator::Lte => "at most",
+        Operator::Eq => "equal to",
+        Operator::Neq => "other than",
+    };
+    format!("{operator} {value}")
+}
+
+fn compared_in_german(operator: Operator, value: &str) -> String {
+    let operator = match operator {
+        Operator::Gt => "über",
+        Operator::Gte => "mindestens",
+        Operator::Lt => "unter",
+        Operator::Lte => "höchstens",
+        Operator::Eq => "gleich",
+        Operator::Neq => "nicht gleich",
+    };
+    format!("{operator} {value}")
+}
+
+fn compared_in_japanese(operator: Operator, value: &str) -> String {
+    match operator {
+        Operator::Gt => format!("{value} より大きい"),
+        Operator::Gte => format!("{value} 以上"),
+        Operator::Lt => format!("{value} より小さい"),
+        Operator::Lte => format!("{value} 以下"),
+        Operator::Eq => format!("{value} に等しい"),
+        Operator::Neq => format!("{value} 以外"),
+    }
 }
 
 const ENGLISH: MailWords = MailWords {
@@ -105,6 +142,7 @@ const ENGLISH: MailWords = MailWords {
         counts(
             some(firing, |count| format!("firing for {}", of(count))),
             some(resolved, |count| format!("resolved for {}", of(count))),
+            ", ",
         )
     },
     colon: ": ",
@@ -116,19 +154,14 @@ const ENGLISH: MailWords = MailWords {
     fired_at: "Fired at",
     resolved_at: "Resolved at",
     on_dashboard: |widget, dashboard| format!("{widget} on {dashboard}"),
-    window_of: |from, to, minutes| format!("{from} to {to} ({minutes} minutes)"),
-    compared: |operator, value| {
-        let operator = match operator {
-            Operator::Gt => "above",
-            Operator::Gte => "at least",
-            Operator::Lt => "below",
-            Operator::Lte => "at most",
-            Operator::Eq => "equal to",
-            Operator::Neq => "other than",
-        };
-        format!("{operator} {value}")
+    window_of: |from, to, minutes| {
+        format!("{from} to {to} ({minutes} minute{})", if minutes == 1 { "" } else { "s" })
     },
-    changed: |compared| format!("change {compared} against the window before"),
+    compared: compared_in_english,
+    changed: |operator, value| {
+        format!("change {} against the window before", compared_in_english(operator, value))
+    },
+    test_of: |rule| format!("Test of {rule}"),
     no_events: "no events",
     more: |count| format!("and {count} more"),
     open_alert: "Open the alert",
@@ -155,6 +188,7 @@ const GERMAN: MailWords = MailWords {
         counts(
             some(firing, |count| format!("ausgelöst für {}", of(count))),
             some(resolved, |count| format!("beendet für {}", of(count))),
+            ", ",
         )
     },
     colon: ": ",
@@ -163,22 +197,17 @@ const GERMAN: MailWords = MailWords {
     window: "Zeitfenster",
     tenant: "Mandant",
     widget: "Widget",
-    fired_at: "Ausgelöst um",
-    resolved_at: "Beendet um",
+    fired_at: "Ausgelöst am",
+    resolved_at: "Beendet am",
     on_dashboard: |widget, dashboard| format!("{widget} auf {dashboard}"),
-    window_of: |from, to, minutes| format!("{from} bis {to} ({minutes} Minuten)"),
-    compared: |operator, value| {
-        let operator = match operator {
-            Operator::Gt => "über",
-            Operator::Gte => "mindestens",
-            Operator::Lt => "unter",
-            Operator::Lte => "höchstens",
-            Operator::Eq => "gleich",
-            Operator::Neq => "nicht gleich",
-        };
-        format!("{operator} {value}")
+    window_of: |from, to, minutes| {
+        format!("{from} bis {to} ({minutes} Minute{})", if minutes == 1 { "" } else { "n" })
     },
-    changed: |compared| format!("Änderung {compared} gegenüber dem Zeitfenster davor"),
+    compared: compared_in_german,
+    changed: |operator, value| {
+        format!("Änderung {} gegenüber dem Zeitfenster davor", compared_in_german(operator, value))
+    },
+    test_of: |rule| format!("Test von {rule}"),
     no_events: "keine Ereignisse",
     more: |count| format!("und {count} weitere"),
     open_alert: "Alarm öffnen",
@@ -205,6 +234,7 @@ const FRENCH: MailWords = MailWords {
         counts(
             some(firing, |count| format!("déclenchée pour {}", of(count))),
             some(resolved, |count| format!("terminée pour {}", of(count))),
+            ", ",
         )
     },
     colon: "\u{a0}: ",
@@ -213,10 +243,12 @@ const FRENCH: MailWords = MailWords {
     window: "Période",
     tenant: "Client",
     widget: "Widget",
-    fired_at: "Déclenchée à",
-    resolved_at: "Terminée à",
+    fired_at: "Déclenchée le",
+    resolved_at: "Terminée le",
     on_dashboard: |widget, dashboard| format!("{widget} sur {dashboard}"),
-    window_of: |from, to, minutes| format!("du {from} au {to} ({minutes} minutes)"),
+    window_of: |from, to, minutes| {
+        format!("du {from} au {to} ({minutes} minute{})", if minutes == 1 { "" } else { "s" })
+    },
     compared: |operator, value| {
         let operator = match operator {
             Operator::Gt => "supérieur à",
@@ -228,7 +260,18 @@ const FRENCH: MailWords = MailWords {
         };
         format!("{operator} {value}")
     },
-    changed: |compared| format!("évolution {compared} par rapport à la période précédente"),
+    changed: |operator, value| {
+        let operator = match operator {
+            Operator::Gt => "supérieure à",
+            Operator::Gte => "d’au moins",
+            Operator::Lt => "inférieure à",
+            Operator::Lte => "d’au plus",
+            Operator::Eq => "égale à",
+            Operator::Neq => "différente de",
+        };
+        format!("évolution {operator} {value} par rapport à la période précédente")
+    },
+    test_of: |rule| format!("Test de {rule}"),
     no_events: "aucun événement",
     more: |count| format!("et {count} de plus"),
     open_alert: "Ouvrir l’alerte",
@@ -254,6 +297,7 @@ const JAPANESE: MailWords = MailWords {
         counts(
             some(firing, |count| format!("発生 {count} テナント")),
             some(resolved, |count| format!("解消 {count} テナント")),
+            "、",
         )
     },
     colon: ": ",
@@ -266,15 +310,11 @@ const JAPANESE: MailWords = MailWords {
     resolved_at: "解消時刻",
     on_dashboard: |widget, dashboard| format!("{dashboard} の {widget}"),
     window_of: |from, to, minutes| format!("{from} から {to}（{minutes} 分間）"),
-    compared: |operator, value| match operator {
-        Operator::Gt => format!("{value} より大きい"),
-        Operator::Gte => format!("{value} 以上"),
-        Operator::Lt => format!("{value} より小さい"),
-        Operator::Lte => format!("{value} 以下"),
-        Operator::Eq => format!("{value} に等しい"),
-        Operator::Neq => format!("{value} 以外"),
+    compared: compared_in_japanese,
+    changed: |operator, value| {
+        format!("前の期間からの変化が {}", compared_in_japanese(operator, value))
     },
-    changed: |compared| format!("前の期間からの変化が {compared}"),
+    test_of: |rule| format!("{rule} のテスト"),
     no_events: "イベントなし",
     more: |count| format!("ほか {count} 件"),
     open_alert: "アラートを開く",

@@ -110,6 +110,7 @@ pub struct UpdateAlert {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<f64>)]
     recovery_threshold: Option<Option<f64>>,
+    /// Language of its mails; null leaves it.
     locale: Option<Locale>,
     /// True makes a secret when there is none, which the answer has; false ends it.
     webhook_signed: Option<bool>,

@@ -105,6 +105,7 @@ pub struct UpdateReport {
     /// An empty list ends it.
     #[schema(max_items = 200)]
     burst: Option<Vec<Share>>,
+    /// Language of the file and of its mails; null leaves it.
     locale: Option<Locale>,
     /// True makes a secret when there is none, which the answer has; false ends it.
     webhook_signed: Option<bool>,

@@ -1,4 +1,4 @@
-import{a as T}from"./chunk-C6SBIAP6.js";import{C as O,a as w,c as h,d as F,f as _,i as u,m as n,r as M}from"./chunk-7X6OJJ4U.js";var C=864e5,I=200,k="\0dates";function V({context:t,at:i,dates:y,onClose:d}){let{offered:s,allows_dates:a}=t.state.boot,[l,o]=h(y?k:s.dimensions[0]??s.numbers[0]??k),$=l===k?x:s.numbers.includes(l)?N:E;return w(T,{label:n.filter,at:i,onClose:d,inside:c=>u`
+import{a as T}from"./chunk-HVCX7EXK.js";import{C as O,a as w,c as h,d as F,f as _,i as u,m as n,r as M}from"./chunk-GT4UNWGX.js";var C=864e5,I=200,k="\0dates";function V({context:t,at:i,dates:y,onClose:d}){let{offered:s,allows_dates:a}=t.state.boot,[l,o]=h(y?k:s.dimensions[0]??s.numbers[0]??k),$=l===k?x:s.numbers.includes(l)?N:E;return w(T,{label:n.filter,at:i,onClose:d,inside:c=>u`
     <label class="field"><span>${n.property}</span>
       <select value=${l} onChange=${r=>o(r.currentTarget.value)}>
         ${[...s.dimensions,...s.numbers].map(r=>u`<option key=${r} value=${r}>${M(r)}</option>`)}
