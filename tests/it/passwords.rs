@@ -1,6 +1,6 @@
 //! Forgotten and changed passwords, and one's own sessions.
 
-use inlay_tests::{Client, Org, TestServer, session_cookie};
+use inlay_tests::{Client, Org, TestServer, quoted_printable, session_cookie};
 use serde_json::{Value, json};
 
 use crate::access::Row;
@@ -51,7 +51,7 @@ async fn tokens(server: &TestServer, count: usize) -> Vec<String> {
 
 /// The token in the text of a mail, which may be quoted and broken into lines.
 fn token(mail: &str) -> String {
-    let mail = mail.replace("=\r\n", "").replace("=3D", "=");
+    let mail = quoted_printable(mail);
     let (_, rest) = mail.split_once("reset-password?token=").unwrap();
     rest.chars().take_while(|char| char.is_ascii_alphanumeric() || "-_.".contains(*char)).collect()
 }
@@ -78,7 +78,7 @@ async fn a_link_sets_a_new_password_once_and_ends_all_other_sessions() {
     let ask = ask.json(&json!({"email": " ACME@Example.com "})).header("host", "evil.example");
     anonymous.send(ask).await.expect(202);
     let token = tokens(&server, 1).await.remove(0);
-    let mail = server.outbox().remove(0).replace("=\r\n", "").replace("=3D", "=");
+    let mail = quoted_printable(&server.outbox().remove(0));
     assert!(mail.contains("To: acme@example.com\r\n"), "{mail}");
     assert!(
         mail.contains(&format!("{}/console/reset-password?token={token}", server.base)),

@@ -205,7 +205,7 @@ async fn a_mail_shows_numbers_and_a_picture_beside_its_file() {
     org.admin.post_empty("/v1/reports/1/run").await.expect(202);
     over(&org, 1, 1).await;
     let mail = server.outbox().remove(0);
-    let text = mail.replace("=\r\n", "").replace("=3D", "=");
+    let text = quoted_printable(&mail);
     assert!(text.contains("Calls <b>: 1,234 (none in the previous 30 days)"), "{text}");
     assert!(text.contains("Calls &#60;b&#62;") && text.contains(">1,234</b>"), "{text}");
     assert!(text.contains("src=\"cid:dashboard\""), "{text}");
@@ -246,7 +246,7 @@ async fn a_report_is_in_the_language_of_its_rule() {
     );
     assert!(file_of(&mail).starts_with(HEADS.as_bytes()), "heads of a CSV are for programs");
 
-    // Pages and pictures have other numbers in another language.
+    // Each format can be made in each language.
     let file = async || org.admin.get("/v1/reports/1/file").await.text;
     let change = async |parts: Value| {
         org.admin.patch("/v1/reports/1", &parts).await.expect(200);

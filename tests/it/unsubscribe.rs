@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use inlay_tests::{Client, NOW_MS, Org, TestServer, eventually};
+use inlay_tests::{Client, NOW_MS, Org, TestServer, eventually, quoted_printable};
 use serde_json::{Value, json};
 
 use crate::{access::Row, dashboards::widget};
@@ -32,7 +32,7 @@ async fn link_of(server: &TestServer, to: &str) -> String {
     assert!(mail.contains("List-Unsubscribe-Post: List-Unsubscribe=One-Click"), "{mail}");
     let (_, header) = mail.split_once("List-Unsubscribe: <").unwrap();
     let link = header.split_once('>').unwrap().0.to_owned();
-    let text = mail.replace("=\r\n", "").replace("=3D", "=");
+    let text = quoted_printable(&mail);
     assert!(text.matches(&link).count() >= 2, "text and HTML have it as well: {text}");
     link.strip_prefix(&server.base).unwrap().to_owned()
 }

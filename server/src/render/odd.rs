@@ -97,6 +97,18 @@ fn rows(count: usize, grouped: bool, timed: bool, value: impl Fn(usize) -> Optio
     }
 }
 
+/// A sheet in English with the colours of no theme.
+fn sheet(cards: Vec<Card>) -> Sheet {
+    Sheet {
+        title: "T".to_owned(),
+        subtitle: String::new(),
+        theme: Map::new(),
+        cards,
+        made_at: 0,
+        locale: Locale::En,
+    }
+}
+
 /// 57 answers: one without rows, and seven courses of values in four shapes, of 1 and of 12 rows.
 fn odd_answers() -> Vec<Answer> {
     let mut out = vec![Answer::default()];
@@ -163,14 +175,8 @@ fn a_theme_is_in_the_picture() {
         ..Answer::default()
     });
     shown.viz.insert("sparkline".to_owned(), json!(true));
-    let sheet = Sheet {
-        title: "T".to_owned(),
-        subtitle: String::new(),
-        theme: theme.as_object().cloned().unwrap_or_default(),
-        cards: vec![shown],
-        made_at: 0,
-        locale: Locale::En,
-    };
+    let sheet =
+        Sheet { theme: theme.as_object().cloned().unwrap_or_default(), ..sheet(vec![shown]) };
     let (drawn, ..) = drawing(&sheet);
     assert!(drawn.contains(r##"fill="#101820""##) && drawn.contains("#0f766e"), "{drawn}");
     let (drawn, ..) = drawing(&Sheet { theme: Map::new(), ..sheet });
@@ -219,14 +225,7 @@ fn a_wide_table_is_parted_and_no_number_is_cut() {
     let card = card("table", Place { x: 0, y: 0, w: 3, h: 6 }, answer.clone());
     let parts = Table::of(&card, &answer).parts(1_160.0);
     assert!(parts.len() > 1);
-    let sheet = Sheet {
-        title: "T".to_owned(),
-        subtitle: String::new(),
-        theme: Map::new(),
-        cards: vec![card],
-        made_at: 0,
-        locale: Locale::En,
-    };
+    let sheet = sheet(vec![card]);
     let (drawn, ..) = drawing(&sheet);
     assert!(drawn.contains("column") && drawn.contains("not shown"), "{drawn}");
     assert!(!drawn.contains("123,456,7…") && !drawn.contains("123,456…"));
@@ -263,14 +262,7 @@ fn a_drawing_is_in_its_language() {
             period: Some("7d".to_owned()),
             ..Answer::default()
         });
-        let sheet = Sheet {
-            title: "T".to_owned(),
-            subtitle: String::new(),
-            theme: Map::new(),
-            cards: vec![card],
-            made_at: 0,
-            locale,
-        };
+        let sheet = sheet(vec![card]);
         let (drawn, ..) = drawing(&sheet);
         assert!(drawn.contains(&format!(">{value}<")), "{locale:?} {drawn}");
         assert!(drawn.contains(versus), "{locale:?} {drawn}");

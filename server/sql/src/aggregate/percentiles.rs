@@ -100,8 +100,8 @@ impl AggregateUDFImpl for PercentileCont {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        let (asked, is_distinct) = (percentiles_of(&args)?, args.is_distinct);
-        Ok(Box::new(PercentileValues { asked, is_distinct, values: Vec::new() }))
+        let (percentiles, is_distinct) = (percentiles_of(&args)?, args.is_distinct);
+        Ok(Box::new(PercentileValues { percentiles, is_distinct, values: Vec::new() }))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
@@ -113,7 +113,7 @@ impl AggregateUDFImpl for PercentileCont {
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>> {
         Ok(Box::new(PercentileGroups {
-            asked: percentiles_of(&args)?,
+            percentiles: percentiles_of(&args)?,
             values: Vec::new(),
             bytes: 0,
         }))
@@ -124,7 +124,7 @@ impl AggregateUDFImpl for PercentileCont {
     }
 }
 
-/// The parts that are asked for.
+/// The percentiles that a call asks for.
 ///
 /// They are the second argument, a constant: it is evaluated over a batch without rows.
 ///
@@ -151,7 +151,7 @@ fn percentiles_of(args: &AccumulatorArgs<'_>) -> Result<Percentiles> {
     Ok(Percentiles { all: parts.map(|part| Percentile { part, is_falling }).collect(), is_list })
 }
 
-/// What is asked for of the same numbers.
+/// What a call asks for of its numbers.
 #[derive(Debug)]
 struct Percentiles {
     all: Vec<Percentile>,
@@ -228,8 +228,8 @@ fn numbers(values: &[ArrayRef]) -> Result<Float64Array> {
 /// Numbers of one group, or of a window that moves.
 #[derive(Debug)]
 struct PercentileValues {
-    /// What is asked for of the numbers.
-    asked: Percentiles,
+    /// What the call asks for.
+    percentiles: Percentiles,
     /// Whether each number counts once: of 1, 1, 1, 9 the median is 5 then, and else 1.
     is_distinct: bool,
     values: Vec<f64>,
@@ -280,9 +280,9 @@ impl Accumulator for PercentileValues {
             let mut distinct = self.values.clone();
             distinct.sort_unstable_by(f64::total_cmp);
             distinct.dedup();
-            self.asked.of([&mut distinct].into_iter())
+            self.percentiles.of([&mut distinct].into_iter())
         } else {
-            self.asked.of([&mut self.values].into_iter())
+            self.percentiles.of([&mut self.values].into_iter())
         };
         ScalarValue::try_from_array(&answer, 0)
     }
@@ -295,7 +295,7 @@ impl Accumulator for PercentileValues {
 /// Numbers of many groups.
 #[derive(Debug)]
 struct PercentileGroups {
-    asked: Percentiles,
+    percentiles: Percentiles,
     /// The numbers of each group, by its index.
     values: Vec<Vec<f64>>,
     /// Bytes of the inner lists.
@@ -367,7 +367,7 @@ impl GroupsAccumulator for PercentileGroups {
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         let mut groups = self.take(emit_to);
-        Ok(self.asked.of(groups.iter_mut()))
+        Ok(self.percentiles.of(groups.iter_mut()))
     }
 
     /// Each row as the state of a group of its own, for where the library finds that groups are nearly as many as rows: a list of one number, or of none
@@ -421,12 +421,13 @@ mod tests {
         let batch = |numbers: &[f64]| -> Vec<ArrayRef> {
             vec![Arc::new(Float64Array::from(numbers.to_vec()))]
         };
-        let mut window = PercentileValues { asked: half(), is_distinct: false, values: Vec::new() };
+        let mut window =
+            PercentileValues { percentiles: half(), is_distinct: false, values: Vec::new() };
         window.update_batch(&batch(&[1.0, 5.0, 5.0, 9.0])).unwrap();
         window.retract_batch(&batch(&[1.0, 5.0])).unwrap();
         assert_eq!(window.evaluate().unwrap(), ScalarValue::Float64(Some(7.0)));
         let mut distinct =
-            PercentileValues { asked: half(), is_distinct: true, values: Vec::new() };
+            PercentileValues { percentiles: half(), is_distinct: true, values: Vec::new() };
         distinct.update_batch(&batch(&[1.0, 5.0, 5.0, 5.0, 9.0, 9.0, 9.0, 10.0])).unwrap();
         assert_eq!(distinct.evaluate().unwrap(), ScalarValue::Float64(Some(7.0)));
     }
@@ -436,12 +437,12 @@ mod tests {
         let values: Vec<ArrayRef> =
             vec![Arc::new(Float64Array::from(vec![Some(1.0), None, Some(3.0), Some(100.0)]))];
         let filter = BooleanArray::from(vec![true, true, true, false]);
-        let mut whole = PercentileGroups { asked: half(), values: Vec::new(), bytes: 0 };
+        let mut whole = PercentileGroups { percentiles: half(), values: Vec::new(), bytes: 0 };
         whole.update_batch(&values, &[0, 0, 0, 1], Some(&filter), 2).unwrap();
         let rows = whole.convert_to_state(&values, Some(&filter)).unwrap();
         let states = whole.state(EmitTo::All).unwrap();
         assert_eq!(whole.bytes, 0);
-        let mut merged = PercentileGroups { asked: half(), values: Vec::new(), bytes: 0 };
+        let mut merged = PercentileGroups { percentiles: half(), values: Vec::new(), bytes: 0 };
         merged.merge_batch(&states, &[1, 0], 2).unwrap();
         merged.merge_batch(&rows, &[0, 0, 0, 0], 2).unwrap();
         let answer = merged.evaluate(EmitTo::All).unwrap();
@@ -452,9 +453,9 @@ mod tests {
     #[test]
     fn a_list_of_percentiles_is_a_list_of_numbers() {
         let parts = [0.5, 0.75].map(|part| Percentile { part, is_falling: false });
-        let asked = Percentiles { all: parts.to_vec(), is_list: true };
+        let percentiles = Percentiles { all: parts.to_vec(), is_list: true };
         let mut groups = [vec![40.0, 10.0, 30.0, 20.0], Vec::new()];
-        let answer = asked.of(groups.iter_mut());
+        let answer = percentiles.of(groups.iter_mut());
         let lists = answer.as_list::<i32>();
         let of = |at: usize| -> Vec<_> {
             lists.value(at).as_primitive::<Float64Type>().iter().collect()

@@ -361,12 +361,13 @@ fn window(notification: &Notification, words: &MailWords) -> String {
 
 /// A value or a threshold, to at most two decimal places, six below 1: `12,345.5`, `0.9995`, or `−20%` of a change.
 fn shown(notification: &Notification, value: f64) -> String {
-    let locale = notification.locale;
-    if notification.condition_type == ConditionType::Delta {
-        return full(Some(value / 100.0), &Spec::percent(locale).with_decimals(2));
-    }
     let places = if value.abs() < 1.0 { 6 } else { 2 };
-    full(Some(value), &Spec::plain(locale).with_decimals(places))
+    let locale = notification.locale;
+    let (value, spec) = match notification.condition_type {
+        ConditionType::Delta => (value / 100.0, Spec::percent(locale)),
+        _ => (value, Spec::plain(locale)),
+    };
+    full(Some(value), &spec.with_decimals(places))
 }
 
 /// A condition in words: `above 1,000`, `change below −20% against the window before`, `no events`.
@@ -374,7 +375,9 @@ fn condition(notification: &Notification, words: &MailWords) -> String {
     let threshold = notification.threshold_value.map(|value| shown(notification, value));
     match (notification.condition_type, notification.operator.zip(threshold)) {
         (ConditionType::NoData, _) | (_, None) => words.no_events.to_owned(),
-        (ConditionType::Threshold, Some((operator, value))) => (words.compared)(operator, &value),
+        (ConditionType::Threshold, Some((operator, value))) => {
+            words.compared.with(operator, &value)
+        }
         (ConditionType::Delta, Some((operator, value))) => (words.changed)(operator, &value),
     }
 }

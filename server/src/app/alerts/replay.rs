@@ -126,9 +126,9 @@ impl Replay<'_> {
     pub fn run(&self) -> Result<Replayed> {
         let mut reach = reach(self.sampled_pace()?, self.subjects.len(), self.rule);
         loop {
-            match self.within(&reach)? {
-                Ended::Whole(replayed) => return Ok(replayed),
-                Ended::TooSlow(shorter) => reach = shorter,
+            match self.attempt(&reach)? {
+                ReplayEnd::Whole(replayed) => return Ok(replayed),
+                ReplayEnd::TooSlow(shorter) => reach = shorter,
             }
         }
     }
@@ -147,7 +147,7 @@ impl Replay<'_> {
         Ok(((self.elapsed)() - began) / sampled.max(1))
     }
 
-    fn within(&self, reach: &Reach) -> Result<Ended> {
+    fn attempt(&self, reach: &Reach) -> Result<ReplayEnd> {
         let mut subjects = self.subjects.to_vec();
         subjects.truncate(reach.tenants);
         let step = reach.step_minutes * MINUTE_MS;
@@ -180,7 +180,7 @@ impl Replay<'_> {
                 if elapsed >= PACE_CHECK && done > done_then {
                     let pace = elapsed / (done - done_then);
                     if let Some(shorter) = self.shorter(reach, pace, planned - f64::from(done)) {
-                        return Ok(Ended::TooSlow(shorter));
+                        return Ok(ReplayEnd::TooSlow(shorter));
                     }
                     checked = (since + elapsed, done);
                 }
@@ -216,7 +216,7 @@ impl Replay<'_> {
                 points.push((at, shown));
             }
         }
-        Ok(Ended::Whole(replayed))
+        Ok(ReplayEnd::Whole(replayed))
     }
 
     /// What is evaluated instead, where so many evaluations would take twice the time of a replay, and less can be evaluated.
@@ -230,8 +230,8 @@ impl Replay<'_> {
     }
 }
 
-/// How a replay ended.
-enum Ended {
+/// What became of an attempt.
+enum ReplayEnd {
     Whole(Replayed),
     /// It would take far longer than planned: what can be evaluated at the pace it had.
     TooSlow(Reach),

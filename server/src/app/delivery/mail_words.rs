@@ -45,8 +45,8 @@ pub struct MailWords {
     /// From, to, and how many minutes.
     pub window_of: fn(&str, &str, i64) -> String,
     /// A comparison with a threshold.
-    pub compared: fn(Operator, &str) -> String,
-    /// The same of a change in percent.
+    pub compared: Comparisons,
+    /// A comparison with a threshold, of a change in percent.
     pub changed: fn(Operator, &str) -> String,
     /// The name of a rule in a message that only tests it.
     pub test_of: fn(&str) -> String,
@@ -65,6 +65,25 @@ pub struct MailWords {
     pub why_report: &'static str,
     /// The link that ends them.
     pub stop: &'static str,
+}
+
+/// How a value is compared: with `gt`, `gte`, `lt`, `lte`, `eq`, `neq`. `#` is the value, as in `above #`.
+pub struct Comparisons([&'static str; 6]);
+
+impl Comparisons {
+    /// A comparison with a value that is written already: `above 1,000`.
+    pub fn with(&self, operator: Operator, value: &str) -> String {
+        let Self([gt, gte, lt, lte, eq, neq]) = self;
+        let pattern = match operator {
+            Operator::Gt => gt,
+            Operator::Gte => gte,
+            Operator::Lt => lt,
+            Operator::Lte => lte,
+            Operator::Eq => eq,
+            Operator::Neq => neq,
+        };
+        pattern.replace('#', value)
+    }
 }
 
 /// The words of a language.
@@ -91,40 +110,29 @@ fn some(count: usize, text: impl Fn(usize) -> String) -> Option<String> {
     (count > 0).then(|| text(count))
 }
 
-fn compared_in_english(operator: Operator, value: &str) -> String {
-    let operator = match operator {
-        Operator::Gt => "above",
-        Operator::Gte => "at least",
-        Operator::Lt => "below",
-        Operator::Lte => "at most",
-        Operator::Eq => "equal to",
-        Operator::Neq => "other than",
-    };
-    format!("{operator} {value}")
-}
-
-fn compared_in_german(operator: Operator, value: &str) -> String {
-    let operator = match operator {
-        Operator::Gt => "über",
-        Operator::Gte => "mindestens",
-        Operator::Lt => "unter",
-        Operator::Lte => "höchstens",
-        Operator::Eq => "gleich",
-        Operator::Neq => "nicht gleich",
-    };
-    format!("{operator} {value}")
-}
-
-fn compared_in_japanese(operator: Operator, value: &str) -> String {
-    match operator {
-        Operator::Gt => format!("{value} より大きい"),
-        Operator::Gte => format!("{value} 以上"),
-        Operator::Lt => format!("{value} より小さい"),
-        Operator::Lte => format!("{value} 以下"),
-        Operator::Eq => format!("{value} に等しい"),
-        Operator::Neq => format!("{value} 以外"),
-    }
-}
+const IN_ENGLISH: Comparisons =
+    Comparisons(["above #", "at least #", "below #", "at most #", "equal to #", "other than #"]);
+const IN_GERMAN: Comparisons =
+    Comparisons(["über #", "mindestens #", "unter #", "höchstens #", "gleich #", "nicht gleich #"]);
+const IN_FRENCH: Comparisons = Comparisons([
+    "supérieur à #",
+    "au moins #",
+    "inférieur à #",
+    "au plus #",
+    "égal à #",
+    "différent de #",
+]);
+/// Of a change, which is feminine.
+const CHANGES_IN_FRENCH: Comparisons = Comparisons([
+    "supérieure à #",
+    "d’au moins #",
+    "inférieure à #",
+    "d’au plus #",
+    "égale à #",
+    "différente de #",
+]);
+const IN_JAPANESE: Comparisons =
+    Comparisons(["# より大きい", "# 以上", "# より小さい", "# 以下", "# に等しい", "# 以外"]);
 
 const ENGLISH: MailWords = MailWords {
     firing: "Firing",
@@ -157,9 +165,9 @@ const ENGLISH: MailWords = MailWords {
     window_of: |from, to, minutes| {
         format!("{from} to {to} ({minutes} minute{})", if minutes == 1 { "" } else { "s" })
     },
-    compared: compared_in_english,
+    compared: IN_ENGLISH,
     changed: |operator, value| {
-        format!("change {} against the window before", compared_in_english(operator, value))
+        format!("change {} against the window before", IN_ENGLISH.with(operator, value))
     },
     test_of: |rule| format!("Test of {rule}"),
     no_events: "no events",
@@ -203,9 +211,9 @@ const GERMAN: MailWords = MailWords {
     window_of: |from, to, minutes| {
         format!("{from} bis {to} ({minutes} Minute{})", if minutes == 1 { "" } else { "n" })
     },
-    compared: compared_in_german,
+    compared: IN_GERMAN,
     changed: |operator, value| {
-        format!("Änderung {} gegenüber dem Zeitfenster davor", compared_in_german(operator, value))
+        format!("Änderung {} gegenüber dem Zeitfenster davor", IN_GERMAN.with(operator, value))
     },
     test_of: |rule| format!("Test von {rule}"),
     no_events: "keine Ereignisse",
@@ -249,27 +257,10 @@ const FRENCH: MailWords = MailWords {
     window_of: |from, to, minutes| {
         format!("du {from} au {to} ({minutes} minute{})", if minutes == 1 { "" } else { "s" })
     },
-    compared: |operator, value| {
-        let operator = match operator {
-            Operator::Gt => "supérieur à",
-            Operator::Gte => "au moins",
-            Operator::Lt => "inférieur à",
-            Operator::Lte => "au plus",
-            Operator::Eq => "égal à",
-            Operator::Neq => "différent de",
-        };
-        format!("{operator} {value}")
-    },
+    compared: IN_FRENCH,
     changed: |operator, value| {
-        let operator = match operator {
-            Operator::Gt => "supérieure à",
-            Operator::Gte => "d’au moins",
-            Operator::Lt => "inférieure à",
-            Operator::Lte => "d’au plus",
-            Operator::Eq => "égale à",
-            Operator::Neq => "différente de",
-        };
-        format!("évolution {operator} {value} par rapport à la période précédente")
+        let change = CHANGES_IN_FRENCH.with(operator, value);
+        format!("évolution {change} par rapport à la période précédente")
     },
     test_of: |rule| format!("Test de {rule}"),
     no_events: "aucun événement",
@@ -310,9 +301,9 @@ const JAPANESE: MailWords = MailWords {
     resolved_at: "解消時刻",
     on_dashboard: |widget, dashboard| format!("{dashboard} の {widget}"),
     window_of: |from, to, minutes| format!("{from} から {to}（{minutes} 分間）"),
-    compared: compared_in_japanese,
+    compared: IN_JAPANESE,
     changed: |operator, value| {
-        format!("前の期間からの変化が {}", compared_in_japanese(operator, value))
+        format!("前の期間からの変化が {}", IN_JAPANESE.with(operator, value))
     },
     test_of: |rule| format!("{rule} のテスト"),
     no_events: "イベントなし",

@@ -113,8 +113,7 @@ impl App {
 /// only a report in English shows them.
 fn said(error: &ApiError, locale: Locale) -> String {
     match error.code {
-        Code::Internal => words(locale).unanswered.to_owned(),
-        _ if locale.is_default() => error.to_string(),
+        code if code != Code::Internal && locale.is_default() => error.to_string(),
         _ => words(locale).unanswered.to_owned(),
     }
 }
