@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use arrow::{
-    array::ArrayRef,
+    array::{ArrayRef, BooleanArray},
     datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit},
 };
 use datafusion_common::Result;
@@ -27,6 +27,7 @@ use inlay_engine::rows::{Filter, Grain, Morsel, Source, TimeBuckets};
 use super::{
     distinct_values::Distinct,
     measures::{Measure, MeasureState},
+    partitioned_work::LearnedFilter,
 };
 use crate::tables::{Kind, TextOrder, broken};
 
@@ -193,6 +194,20 @@ impl AggregateSpec {
     /// Whether it is a key.
     pub fn has(&self, spec: &GroupKey) -> bool {
         self.keys.iter().any(|(_, key)| key == spec)
+    }
+
+    /// Which of these tenants have groups that pass what is learned of them; nothing where all may have some.
+    ///
+    /// Errors: those of `tenants`; what the library says of an expression.
+    pub fn passing_tenants(
+        &self,
+        learned: &LearnedFilter,
+        tenants: impl FnOnce() -> Result<ArrayRef>,
+    ) -> Result<Option<BooleanArray>> {
+        match self.keys.iter().position(|(_, key)| *key == GroupKey::Tenant) {
+            Some(column) if learned.is_about(column) => learned.passing_values(column, &tenants()?),
+            _ => Ok(None),
+        }
     }
 
     /// String properties by whose ranks groups are told apart.

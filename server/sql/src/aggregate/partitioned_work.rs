@@ -13,21 +13,29 @@
 use std::{fmt, sync::Arc};
 
 use arrow::{
-    array::RecordBatch,
+    array::{ArrayRef, BooleanArray, RecordBatch},
     datatypes::{Schema, SchemaRef},
 };
-use datafusion_common::{Result, Statistics, stats::Precision, tree_node::TreeNodeRecursion};
+use datafusion_common::{
+    Result, Statistics, config::ConfigOptions, stats::Precision, tree_node::TreeNodeRecursion,
+};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_expr::{Expr, TableProviderFilterPushDown};
 use datafusion_physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion_physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
     execution_plan::{Boundedness, EmissionType},
+    filter_pushdown::{
+        ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+    },
+    metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet},
     statistics::StatisticsArgs,
     stream::RecordBatchStreamAdapter,
 };
 
-use crate::tables::{Provider, ScanRequest, balance_by_rows};
+use inlay_engine::rows::Morsel;
+
+use crate::tables::{KnownFilter, Provider, ScanFilters, ScanRequest, balance_by_rows};
 
 /// What is done with each piece.
 pub trait PartitionedWork: Send + Sync + 'static {
@@ -37,10 +45,54 @@ pub trait PartitionedWork: Send + Sync + 'static {
     /// The columns of its batches.
     fn schema(&self) -> &SchemaRef;
 
-    /// What a piece comes to: its groups, none of them twice.
+    /// What a piece comes to: its groups, none of them twice. Groups that operators above are known to leave out need not be among them.
     ///
     /// Errors: damage of a segment; more memory than there may be.
-    fn batches(&self, piece: Self::Piece, context: &TaskContext) -> Result<Batches>;
+    fn batches(
+        &self,
+        piece: Self::Piece,
+        learned: &LearnedFilter,
+        context: &TaskContext,
+    ) -> Result<Batches>;
+}
+
+/// Conditions on groups that operators above have learned by the time that a piece is begun: of `WHERE tenant_id IN (SELECT … LIMIT 10)`
+/// the ten tenants, whose groups alone are made. The operators check each group all the same.
+#[derive(Default)]
+pub struct LearnedFilter {
+    known: Option<KnownFilter>,
+    /// Columns of the work's schema that are read; all of them if none are named.
+    projection: Option<Arc<[usize]>>,
+}
+
+impl LearnedFilter {
+    /// Which of these values of a column of the work's schema groups may have; nothing where all may.
+    ///
+    /// Errors: what the library says of an expression.
+    pub fn passing_values(&self, column: usize, values: &ArrayRef) -> Result<Option<BooleanArray>> {
+        let (Some(known), Some(at)) = (&self.known, self.position(column)) else { return Ok(None) };
+        known.passing_values(at, values)
+    }
+
+    /// Whether anything is known of a column of the work's schema.
+    pub fn is_about(&self, column: usize) -> bool {
+        let at = self.position(column);
+        self.known.as_ref().zip(at).is_some_and(|(known, at)| known.columns.contains(&at))
+    }
+
+    /// Where a column of the work's schema is among those that are read.
+    fn position(&self, column: usize) -> Option<usize> {
+        match &self.projection {
+            Some(columns) => columns.iter().position(|read| *read == column),
+            None => Some(column),
+        }
+    }
+}
+
+/// The row ranges of a morsel whose series pass.
+pub fn retain_series(morsel: &Morsel, passes: impl Fn(usize) -> bool) -> Morsel {
+    let row_ranges = morsel.row_ranges.iter().filter(|row_range| passes(row_range.series));
+    Morsel { row_ranges: row_ranges.cloned().collect() }
 }
 
 /// Batches that are made as they are asked for.
@@ -72,7 +124,7 @@ pub trait GroupSource: fmt::Debug + Send + Sync + 'static {
 pub type Pieces<W> = Vec<(usize, <W as PartitionedWork>::Piece)>;
 
 /// It as a table, in which no conditions are looked for: they are part of it. A condition on what groups come to, as `HAVING` has it, stays
-/// above.
+/// above; what joins and orders above learn while they run is taken as a hint.
 #[derive(Debug)]
 pub struct Table<R>(pub R);
 
@@ -111,6 +163,8 @@ impl<R: GroupSource> Provider for Table<R> {
             shares,
             rows,
             projection,
+            filters: ScanFilters::default(),
+            metrics: ExecutionPlanMetricsSet::new(),
             schema,
             properties,
         }))
@@ -126,8 +180,26 @@ struct PartitionedExec<W: PartitionedWork> {
     rows: usize,
     /// Columns of the work's batches, all of them if none are named.
     projection: Option<Arc<[usize]>>,
+    /// What operators above learn.
+    filters: ScanFilters,
+    metrics: ExecutionPlanMetricsSet,
     schema: Arc<Schema>,
     properties: Arc<PlanProperties>,
+}
+
+impl<W: PartitionedWork> Clone for PartitionedExec<W> {
+    fn clone(&self) -> Self {
+        Self {
+            work: Arc::clone(&self.work),
+            shares: self.shares.clone(),
+            rows: self.rows,
+            projection: self.projection.clone(),
+            filters: self.filters.clone(),
+            metrics: self.metrics.clone(),
+            schema: Arc::clone(&self.schema),
+            properties: Arc::clone(&self.properties),
+        }
+    }
 }
 
 impl<W: PartitionedWork> fmt::Debug for PartitionedExec<W> {
@@ -158,9 +230,9 @@ impl<W: PartitionedWork> ExecutionPlan for PartitionedExec<W> {
 
     fn apply_expressions(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+        self.filters.apply(visit)
     }
 
     fn with_new_children(
@@ -176,17 +248,49 @@ impl<W: PartitionedWork> ExecutionPlan for PartitionedExec<W> {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let (work, projection) = (Arc::clone(&self.work), self.projection.clone());
+        let (filters, schema) = (self.filters.clone(), Arc::clone(&self.schema));
+        let columns = projection.clone();
         let pieces = self.shares.get(partition).cloned().unwrap_or_default();
         let batches = pieces.into_iter().flat_map(move |piece| {
-            let made = work.batches(piece, &context);
+            let made = filters.current(&schema).and_then(|known| {
+                let learned = LearnedFilter { known, projection: projection.clone() };
+                work.batches(piece, &learned, &context)
+            });
             made.unwrap_or_else(|error| Box::new(std::iter::once(Err(error))))
         });
-        let batches = batches.map(move |batch| match &projection {
-            Some(columns) => Ok(batch?.project(columns)?),
-            None => batch,
+        let output = MetricBuilder::new(&self.metrics).output_rows(partition);
+        let batches = batches.map(move |batch| {
+            let batch = batch?;
+            output.add(batch.num_rows());
+            Ok(match &columns {
+                Some(columns) => batch.project(columns)?,
+                None => batch,
+            })
         });
         let (schema, batches) = (Arc::clone(&self.schema), futures::stream::iter(batches));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    /// Takes what operators above will learn, who go on to check their rows.
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let count = pushed.parent_filters.len();
+        if count == 0 || !matches!(phase, FilterPushdownPhase::Post) {
+            return Ok(FilterPushdownPropagation::all_unsupported(pushed));
+        }
+        let mut with_filters = self.clone();
+        with_filters.filters.extend(pushed.parent_filters.into_iter().map(|pushed| pushed.filter));
+        let answer =
+            FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; count]);
+        Ok(answer.with_updated_node(Arc::new(with_filters)))
     }
 
     fn statistics_from_inputs(

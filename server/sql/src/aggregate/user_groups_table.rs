@@ -27,7 +27,9 @@ use super::{
     aggregate_spec::{AggregateSpec, GroupKey},
     distinct_values::Distinct,
     group_by_user::{UserAggregator, UserGroupsLayout},
-    partitioned_work::{Batches, GroupSource, PartitionedWork, Pieces},
+    partitioned_work::{
+        Batches, GroupSource, LearnedFilter, PartitionedWork, Pieces, retain_series,
+    },
     user_range::UserRange,
 };
 use crate::tables::{Conditions, broken, strings};
@@ -254,7 +256,14 @@ impl PartitionedWork for Reading {
         &self.of.spec.schema
     }
 
-    fn batches(&self, chunk: Chunk, context: &TaskContext) -> Result<Batches> {
+    fn batches(
+        &self,
+        chunk: Chunk,
+        learned: &LearnedFilter,
+        context: &TaskContext,
+    ) -> Result<Batches> {
+        let tenants = || Ok(Arc::clone(&self.layout.tenants));
+        let passing = self.of.spec.passing_tenants(learned, tenants)?;
         let memory = MemoryConsumer::new("users").register(context.memory_pool());
         let mut aggregator =
             UserAggregator::new(&self.of.spec, &self.layout, &chunk.users, memory)?;
@@ -264,7 +273,19 @@ impl PartitionedWork for Reading {
             let source = sources
                 .get(*at)
                 .ok_or_else(|| DataFusionError::Internal("no source".to_owned()))?;
-            if filter.is_empty() || !source.excludes(morsel, filter).map_err(broken)? {
+            let passing = passing.as_ref().map(|passing| {
+                let numbers = &self.layout.tenant_numbers[*at];
+                retain_series(morsel, |series| {
+                    let series = source.series().get(series);
+                    let number = series.map_or(NONE, |series| numbers[series.tenant as usize]);
+                    number != NONE && passing.value(number as usize)
+                })
+            });
+            let morsel = passing.as_ref().unwrap_or(morsel);
+            let is_empty = morsel.row_ranges.is_empty();
+            if !is_empty
+                && (filter.is_empty() || !source.excludes(morsel, filter).map_err(broken)?)
+            {
                 aggregator.add(*at, source, morsel)?;
             }
         }

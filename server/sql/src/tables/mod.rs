@@ -57,6 +57,7 @@ pub use instants::{instant, is_instant, kept_cast};
 pub use known_steps::{KnownSteps, Steps};
 pub use partitions::{BATCH_ROWS, balance_by_rows};
 pub use rows_exec::RowsExec;
+pub use scan_filters::{KnownFilter, ScanFilters};
 pub use scans::{scan_of, table_of};
 pub use schema::{Kind, NUMBERS, Property, STRINGS, number_column, property_column};
 pub use source::{NumberColumn, Provider, ScanRequest, Source, WithNumbers};

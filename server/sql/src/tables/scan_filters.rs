@@ -185,6 +185,21 @@ impl KnownFilter {
         of_all.filter_map(|condition| prefix_of(condition, at)).max_by_key(|prefix| prefix.len())
     }
 
+    /// Which of these values of a column of the scan's schema rows that pass may have; nothing where no condition looks at that column alone.
+    ///
+    /// Errors: what the library says of an expression.
+    pub fn passing_values(&self, column: usize, values: &ArrayRef) -> Result<Option<BooleanArray>> {
+        let Ok(at) = self.columns.binary_search(&column) else { return Ok(None) };
+        let is_alone = |condition: &&Arc<dyn PhysicalExpr>| {
+            let mut columns = collect_columns(condition).into_iter();
+            columns.next().is_some_and(|found| found.index() == at) && columns.next().is_none()
+        };
+        let of_all = self.conditions.iter().flat_map(split_conjunction);
+        let alone = of_all.filter(is_alone).map(Arc::clone).collect();
+        let Some(alone) = Self::of(alone, &self.schema)? else { return Ok(None) };
+        alone.passing(vec![Arc::clone(values)], values.len()).map(Some)
+    }
+
     /// Which rows pass, of their values of [`columns`](Self::columns). A condition is asked of rows alone that have passed
     /// those before it: `n <> 0 AND 10 / n > 3` divides by no zero.
     ///
@@ -363,7 +378,10 @@ fn constant(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::datatypes::{DataType, Field, TimeUnit};
+    use arrow::{
+        array::StringViewArray,
+        datatypes::{DataType, Field, TimeUnit},
+    };
     use datafusion_physical_expr::expressions::{binary, col, in_list, lit};
 
     use super::*;
@@ -459,6 +477,24 @@ mod tests {
         let both = compare(like(false, "0%"), Operator::And, like(false, "0a7%"));
         assert_eq!(prefix(both).as_deref(), Some("0a7"));
         assert_eq!(prefix(compare(like(false, "0%"), Operator::Or, like(false, "0a7%"))), None);
+    }
+
+    #[test]
+    fn values_of_a_column_pass_by_the_conditions_on_it_alone() {
+        let user = |op, text: &str| {
+            let text = lit(ScalarValue::Utf8View(Some(text.to_owned())));
+            compare(col("user_id", &schema()).unwrap(), op, text)
+        };
+        let late = compare(col("timestamp", &schema()).unwrap(), Operator::Gt, at(5));
+        let or = compare(user(Operator::Eq, "b"), Operator::Or, late.clone());
+        let all = compare(user(Operator::GtEq, "b"), Operator::And, late.clone());
+        let conditions = vec![all, or, user(Operator::Lt, "d")];
+        let known = KnownFilter::of(conditions, &schema()).unwrap().unwrap();
+        let users: ArrayRef = Arc::new(StringViewArray::from(vec!["a", "b", "c", "d"]));
+        let passing = known.passing_values(0, &users).unwrap();
+        assert_eq!(passing, Some(BooleanArray::from(vec![false, true, true, false])));
+        let known = KnownFilter::of(vec![late], &schema()).unwrap().unwrap();
+        assert_eq!(known.passing_values(0, &users).unwrap(), None);
     }
 
     #[test]

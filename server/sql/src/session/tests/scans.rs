@@ -3,6 +3,7 @@
 //! ```text
 //! SELECT … ORDER BY timestamp DESC LIMIT 10                                 few of 40,000 rows are handed on
 //! SELECT … FROM events e JOIN (… LIMIT 2) f ON e.user_id = f.user_id        rows of two users of five hundred
+//! SELECT … WHERE tenant_id IN (SELECT … LIMIT 1) GROUP BY tenant_id         groups of one tenant of two
 //! SELECT user_id, count(*) … WHERE tenant_id = 'acme' GROUP BY user_id      each group once, whichever thread has it
 //! ```
 
@@ -125,6 +126,33 @@ fn a_join_reads_wide_columns_of_rows_that_have_a_partner() {
     let (of_groups, (read, _)) = answered(&engine, of_groups);
     assert_eq!(of_groups, joined);
     assert!(read < 1_000, "{read}");
+}
+
+/// A subquery finds one tenant, and groups of the other are not made.
+#[test]
+fn groups_are_made_of_the_tenants_that_a_subquery_has_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine_of_a_month(directory.path());
+    let first = "(SELECT tenant_id FROM events GROUP BY tenant_id ORDER BY count(*) DESC, tenant_id LIMIT 1)";
+    for (keys, group_count) in [
+        // A user of each tenant is one, and those without a user are one more.
+        ("tenant_id, user_id", 251),
+        ("tenant_id, user_id, event_name", 753),
+        ("tenant_id, event_name", 3),
+        ("tenant_id, date_trunc('day', timestamp)", 28),
+    ] {
+        let statement = |condition: &str| {
+            format!(
+                "SELECT {keys}, count(*), min(timestamp) FROM events WHERE {condition} GROUP BY {keys} ORDER BY {keys}"
+            )
+        };
+        let (found, (read, _)) = answered(&engine, &statement(&format!("tenant_id IN {first}")));
+        assert_eq!(found, answered(&engine, &statement("tenant_id = 'acme'")).0, "{keys}");
+        assert_eq!(found.len(), group_count, "{keys}");
+        // Of keys that are no users each part of a source has groups of its own. Two groups and more are those of the subquery.
+        let parts = if keys.contains("user_id") { 1 } else { 4 };
+        assert!(read <= group_count * parts + 2 * 4, "{read}: {keys}");
+    }
 }
 
 /// The rows of a large tenant are aggregated by several threads, each of which has some of its users.
