@@ -219,8 +219,9 @@ impl Reading {
 
     /// Columns of rows, as far as they pass what is known.
     ///
-    /// The columns of the conditions are read first, then those rows are dropped that do not pass, then the other columns are read. `None` where no row is
-    /// left.
+    /// The columns of the conditions are read first, then those rows are dropped that do not pass, then the other columns are read. Ids of events are the
+    /// slowest to read, so conditions that ask for them as well (`ORDER BY cost DESC, event_id LIMIT 1`) drop rows by their other columns before. `None` where
+    /// no row is left.
     ///
     /// Errors: damage of a segment; what the library says of an expression.
     pub fn batch(
@@ -230,9 +231,13 @@ impl Reading {
         known: Option<&KnownFilter>,
     ) -> Result<Option<RecordBatch>> {
         let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.columns.len()];
-        if let Some(known) = known {
+        let ids = self.place_of(&Column::EventId).zip(known);
+        let without_ids = ids.map(|(ids, known)| known.without(ids)).transpose()?.flatten();
+        for known in without_ids.as_ref().into_iter().chain(known) {
             for &at in &known.columns {
-                arrays[at] = Some(self.array(source, &rows, at)?);
+                if arrays[at].is_none() {
+                    arrays[at] = Some(self.array(source, &rows, at)?);
+                }
             }
             let of_filter = known.columns.iter().filter_map(|at| arrays[*at].clone()).collect();
             let passing = known.passing(of_filter, rows.count)?;

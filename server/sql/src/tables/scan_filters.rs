@@ -185,6 +185,26 @@ impl KnownFilter {
         of_all.filter_map(|condition| prefix_of(condition, at)).max_by_key(|prefix| prefix.len())
     }
 
+    /// What follows of it for the other columns than one, of the scan's schema; nothing where that is nothing.
+    /// For a column that is slow to read: it is read of rows alone that pass the others.
+    ///
+    /// ```text
+    /// cost > 7 OR (cost = 7 AND event_id > 'a')      without event_id    cost > 7 OR cost = 7
+    /// cost > 7 OR event_id > 'a'                                         nothing
+    /// event_id > 'a' AND 1 / cost > 7                                    nothing: it might fail where event_id says that it is not asked
+    /// ```
+    ///
+    /// Errors: none that is expected; what the library says.
+    pub fn without(&self, column: usize) -> Result<Option<Self>> {
+        let Ok(at) = self.columns.binary_search(&column) else { return Ok(None) };
+        let implied = self.conditions.iter().filter_map(|condition| implied_without(condition, at));
+        let implied = Self::of(implied.collect(), &self.schema)?;
+        Ok(implied.map(|implied| {
+            let columns = implied.columns.iter().map(|column| self.columns[*column]).collect();
+            Self { columns, ..implied }
+        }))
+    }
+
     /// Which of these values of a column of the scan's schema rows that pass may have; nothing where no condition looks at that column alone.
     ///
     /// Errors: what the library says of an expression.
@@ -241,6 +261,45 @@ fn as_it_is_now(condition: Arc<dyn PhysicalExpr>) -> Result<Transformed<Arc<dyn 
         Some(now) => Ok(Transformed::yes(now)),
         None => Ok(Transformed::no(part)),
     })
+}
+
+/// What is true wherever a condition is, of the other columns than one. Of conditions that cannot fail alone.
+fn implied_without(
+    condition: &Arc<dyn PhysicalExpr>,
+    column: usize,
+) -> Option<Arc<dyn PhysicalExpr>> {
+    if let Some(binary) = condition.downcast_ref::<BinaryExpr>()
+        && let op @ (Operator::And | Operator::Or) = binary.op()
+    {
+        let of = |side| implied_without(side, column);
+        return match (of(binary.left()), of(binary.right()), op) {
+            (Some(left), Some(right), op) => Some(Arc::new(BinaryExpr::new(left, *op, right))),
+            (left, right, Operator::And) => left.or(right),
+            _ => None,
+        };
+    }
+    let mut is_safe = true;
+    let compares = |binary: &BinaryExpr| {
+        use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+        matches!(
+            binary.op(),
+            Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom
+        )
+    };
+    condition
+        .apply(|part| {
+            is_safe &= match part.downcast_ref::<Column>() {
+                Some(found) => found.index() != column,
+                None => {
+                    part.downcast_ref::<Literal>().is_some()
+                        || part.downcast_ref::<IsNullExpr>().is_some()
+                        || part.downcast_ref::<BinaryExpr>().is_some_and(compares)
+                }
+            };
+            Ok(if is_safe { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+        })
+        .ok()?;
+    is_safe.then(|| Arc::clone(condition))
 }
 
 /// Times outside of which a condition is not true. What is not understood may be true at any.
@@ -495,6 +554,40 @@ mod tests {
         assert_eq!(passing, Some(BooleanArray::from(vec![false, true, true, false])));
         let known = KnownFilter::of(vec![late], &schema()).unwrap().unwrap();
         assert_eq!(known.passing_values(0, &users).unwrap(), None);
+    }
+
+    #[test]
+    fn conditions_without_a_column_are_true_wherever_all_are() {
+        let schema = Schema::new(vec![
+            Field::new("event_id", DataType::Utf8, true),
+            Field::new("user_id", DataType::Utf8, true),
+            Field::new("cost", DataType::Int64, true),
+        ]);
+        let schema = Arc::new(schema);
+        let compare = |name: &str, op, value: ScalarValue| {
+            binary(col(name, &schema).unwrap(), op, lit(value), &schema).unwrap()
+        };
+        let cost = |op| compare("cost", op, ScalarValue::from(7i64));
+        let id = || compare("event_id", Operator::Gt, ScalarValue::from("a"));
+        let join = |left, op, right| binary(left, op, right, &schema).unwrap();
+        let without = |conditions: Vec<Arc<dyn PhysicalExpr>>| {
+            let known = KnownFilter::of(conditions, &schema).unwrap().unwrap();
+            known.without(0).unwrap().map(|known| {
+                (known.columns, known.conditions.iter().map(ToString::to_string).collect())
+            })
+        };
+        let tie = || join(cost(Operator::Eq), Operator::And, id());
+        let after = || join(cost(Operator::Gt), Operator::Or, tie());
+        let both = (vec![2], vec!["cost@0 > 7 OR cost@0 = 7".to_owned()]);
+        assert_eq!(without(vec![after()]), Some(both.clone()));
+        assert_eq!(without(vec![id(), after()]), Some(both));
+        assert_eq!(without(vec![join(cost(Operator::Gt), Operator::Or, id())]), None);
+        assert_eq!(without(vec![id()]), None);
+        let ten = || lit(ScalarValue::from(10i64));
+        let part = binary(ten(), Operator::Divide, col("cost", &schema).unwrap(), &schema).unwrap();
+        assert_eq!(without(vec![id(), join(part, Operator::Gt, ten())]), None);
+        // Nothing is said without the column.
+        assert_eq!(without(vec![cost(Operator::Gt)]), None);
     }
 
     #[test]
