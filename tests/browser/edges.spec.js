@@ -335,3 +335,51 @@ test("drawing options that are none, or odd, spoil at most their own card", asyn
   await page.getByRole("button", { name: "Filter", exact: true }).click();
   await expect(page.getByRole("dialog").getByRole("checkbox").first()).toBeVisible();
 });
+
+test("between phone and desk small charts stand two abreast, and lists are as high as their rows", async ({
+  page,
+  browser,
+  inlay,
+  embed,
+}) => {
+  const events = Array.from({ length: 90 }, (_, n) => ({
+    string_props: { model: `m${n % 5}`, plan: n % 5 < 2 ? "pro" : "free" },
+  }));
+  const dashboard = await board(inlay, "narrow", events, [
+    widget("line", "line", { metric: "count" }, place(0, 0, 6, 5)),
+    widget("models", "bar_list", { metric: "count", group_by: "model", limit: 3 }, place(6, 0, 6, 9)),
+    widget("table", "table", { metric: "count", group_by: "model" }, place(0, 9, 6, 9)),
+    widget("plans", "table", { metric: "count", group_by: "plan" }, place(0, 18, 12, 9)),
+  ]);
+  const heights = () =>
+    page.locator(".card").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+  const boxOf = (title) => card(page, title).boundingBox();
+  await page.setViewportSize({ width: 760, height: 900 });
+  await embed({ allow_drill_down: true }, { dashboard, tenant_id: "narrow" });
+  await settled(page);
+  // Of four groups the list shows three and what is left of the others; beside the line it is as high as that is.
+  expect(await heights()).toEqual([284, 284, 85 + 5 * 36, 85 + 2 * 36]);
+  // The server's shell, which scripts have not touched, is laid out in the same way.
+  const plain = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 760, height: 900 } });
+  const shell = await plain.newPage();
+  await shell.goto(page.url());
+  for (const title of ["line", "models", "table", "plans"])
+    expect(await card(shell, title).boundingBox()).toEqual(await boxOf(title));
+  await plain.close();
+  const [line, models, table, plans] = [
+    await boxOf("line"),
+    await boxOf("models"),
+    await boxOf("table"),
+    await boxOf("plans"),
+  ];
+  expect([models.y, models.width]).toEqual([line.y, line.width]);
+  expect(models.x).toBeGreaterThan(line.x + line.width);
+  expect([table.x, table.width]).toEqual([plans.x, plans.width]);
+  // A filter leaves two models.
+  await card(page, "plans").getByRole("button", { name: "pro" }).click();
+  await expect.poll(heights).toEqual([284, 284, 85 + 2 * 36, 85 + 36]);
+  await page.setViewportSize({ width: 600, height: 900 });
+  await expect.poll(heights).toEqual([284, 72 + 2 * 35, 85 + 2 * 36, 85 + 36]);
+  await page.setViewportSize({ width: 1240, height: 900 });
+  await expect.poll(heights).toEqual([284, 524, 524, 524]);
+});

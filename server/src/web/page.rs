@@ -80,6 +80,28 @@ pub struct Card {
     pub w: u32,
     /// Height in rows.
     pub h: u32,
+    /// Rows of the first answer, with one for groups that are not among them; nothing where there is no answer yet.
+    pub rows: Option<usize>,
+}
+
+impl Card {
+    /// Whether it is a chart of at most half of a wide page.
+    fn is_small(&self) -> bool {
+        let w = self.w.clamp(1, COLUMNS - self.x.min(COLUMNS - 1));
+        self.kind != "number" && self.kind != "text" && w <= COLUMNS / 2
+    }
+
+    /// Pixels that its rows need on a narrow page; `fitHeight` in `web/embed/boot.js` has the same.
+    fn fit_height_px(&self) -> Option<usize> {
+        let (rest, row) = match &*self.kind {
+            "bar_list" => (72, 35),
+            "bar_horizontal" => (72, 40),
+            "table" => (85, 36),
+            "funnel" => (94, 45),
+            _ => return None,
+        };
+        self.rows.filter(|rows| *rows > 0).map(|rows| rest + row * rows)
+    }
 }
 
 /// Everything in the document of a dashboard.
@@ -205,7 +227,9 @@ struct DrawnCard<'a> {
     of: &'a Card,
     /// A kind that has a skeleton of its own, or `other`.
     kind: &'static str,
-    /// Whether it takes the whole width of a narrow page.
+    /// Whether it stands beside another one where there is room for two.
+    is_small: bool,
+    /// Whether it has nobody beside it there.
     is_lone: bool,
 }
 
@@ -219,10 +243,11 @@ pub fn dashboard(page: &DashboardPage) -> Result<String> {
     for (index, card) in cards.iter().enumerate() {
         place(&mut rules, index, card);
     }
-    let lone = lone_numbers(&cards);
+    let lone = lone_cards(&cards);
     let drawn = cards.into_iter().enumerate().map(|(index, of)| DrawnCard {
         of,
         kind: WIDGET_KINDS.iter().find(|kind| **kind == of.kind).copied().unwrap_or("other"),
+        is_small: of.is_small(),
         is_lone: lone.contains(&index),
     });
     let cards = drawn.collect();
@@ -262,26 +287,36 @@ pub fn message(
 }
 
 /// Writes the rule that puts a card at its place. Grid lines count from 1: `{x: 6, y: 0, w: 6, h: 4}` of the second card is
-/// `.c1{--x:7;--y:1;--w:6;--h:4}`. A card outside of the grid is pulled inside.
+/// `.c1{--x:7;--y:1;--w:6;--h:4}`, and with `--f:247px` behind it where it is a list of five. A card outside of the grid is pulled inside.
 fn place(rules: &mut String, index: usize, card: &Card) {
     let x = card.x.min(COLUMNS - 1);
     let w = card.w.clamp(1, COLUMNS - x);
     let h = card.h.clamp(1, ROWS_MAX);
     let (x, y) = (x + 1, card.y.saturating_add(1));
     // Writing to a string cannot fail.
-    let _ = write!(rules, ".c{index}{{--x:{x};--y:{y};--w:{w};--h:{h}}}");
+    let _ = write!(rules, ".c{index}{{--x:{x};--y:{y};--w:{w};--h:{h}");
+    if let Some(height) = card.fit_height_px() {
+        let _ = write!(rules, ";--f:{height}px");
+    }
+    rules.push('}');
 }
 
-/// Numbers stand two abreast on narrow pages; the last of an odd run takes the whole width.
-/// `web/embed/boot.js` follows the same rule.
+/// Numbers stand two abreast on narrow pages, and small charts on those that are not as narrow as a phone; the last of an odd run takes the
+/// whole width. `web/embed/boot.js` follows the same rule.
 /// Of three numbers in a row the third, of one the one; by their positions in reading order.
-fn lone_numbers(cards: &[&Card]) -> Vec<usize> {
+fn lone_cards(cards: &[&Card]) -> Vec<usize> {
+    let run_of = |card: &&Card| match &*card.kind {
+        "number" => 1,
+        _ if card.is_small() => 2,
+        _ => 0,
+    };
+    let runs: Vec<u8> = cards.iter().map(run_of).collect();
     let mut lone = Vec::new();
-    let mut run = 0;
-    for (index, card) in cards.iter().enumerate() {
-        run = if card.kind == "number" { run + 1 } else { 0 };
-        let next_is_number = cards.get(index + 1).is_some_and(|next| next.kind == "number");
-        if run % 2 == 1 && !next_is_number {
+    let mut length = 0;
+    for (index, run) in runs.iter().enumerate() {
+        let is_same = index > 0 && runs.get(index - 1) == Some(run);
+        length = if is_same { length + 1 } else { 1 };
+        if *run > 0 && length % 2 == 1 && runs.get(index + 1) != Some(run) {
             lone.push(index);
         }
     }
@@ -310,6 +345,7 @@ mod tests {
             y,
             w: 6,
             h: 4,
+            rows: None,
         }
     }
 
@@ -427,16 +463,31 @@ mod tests {
     #[test]
     fn an_unknown_kind_takes_the_plain_skeleton() {
         let html = render("a", &[card("\"x", "a", 0, 0)], &[], "{}");
-        assert!(html.contains("class=\"card is-other c0\""));
+        assert!(html.contains("class=\"card is-other small lone c0\""));
     }
 
     #[test]
-    fn the_last_number_of_an_odd_run_is_lone() {
-        let cards: Vec<Card> = ["number", "number", "number", "line", "number"]
-            .iter()
-            .map(|kind| card(kind, "a", 0, 0))
-            .collect();
-        assert_eq!(lone_numbers(&cards.iter().collect::<Vec<_>>()), [2, 4]);
+    fn the_last_number_of_an_odd_run_is_lone_and_the_last_small_chart() {
+        let cards = |kinds: &[(&str, u32)]| -> Vec<Card> {
+            kinds.iter().map(|(kind, w)| Card { w: *w, ..card(kind, "a", 0, 0) }).collect()
+        };
+        let lone = |cards: &[Card]| lone_cards(&cards.iter().collect::<Vec<_>>());
+        let (number, small) = (("number", 3), ("line", 6));
+        assert_eq!(lone(&cards(&[number, number, number, ("line", 12), number])), [2, 4]);
+        let list = ("bar_list", 4);
+        assert_eq!(lone(&cards(&[number, small, small, list, ("table", 7), small])), [0, 3, 5]);
+        let text = ("text", 4);
+        assert!(lone(&cards(&[text, small, ("donut", 5), text])).is_empty());
+    }
+
+    #[test]
+    fn a_list_is_as_high_as_its_rows() {
+        let html = |kind, rows| render("a", &[Card { rows, ..card(kind, "a", 0, 0) }], &[], "{}");
+        assert!(html("bar_list", Some(5)).contains(".c0{--x:1;--y:1;--w:6;--h:4;--f:247px}"));
+        assert!(html("bar_list", Some(5)).contains("class=\"card is-bar_list small lone c0\""));
+        for plain in [html("bar_list", None), html("table", Some(0)), html("line", Some(30))] {
+            assert!(plain.contains(".c0{--x:1;--y:1;--w:6;--h:4}"), "{plain}");
+        }
     }
 
     #[test]

@@ -79,18 +79,39 @@ export function parseBoot(text) {
   };
 }
 
+/** Whether a chart has at most half of a wide page. @param {{ kind: string, layout: Layout }} widget */
+export const isSmall = ({ kind, layout }) => kind !== "number" && kind !== "text" && layout.w <= COLUMNS / 2;
+
 /**
- * Numbers stand two abreast on narrow pages; the last of an odd run has nobody beside it and takes
- * the whole width. Returns the indexes of those. The server's shell follows the same rule.
- * @param {{ kind: string }[]} widgets in reading order
+ * Numbers stand two abreast on narrow pages, and small charts where these are not as narrow as a
+ * phone; the last of an odd run has nobody beside it and takes the whole width. Returns the indexes
+ * of those. The server's shell follows the same rule.
+ * @param {{ kind: string, layout: Layout }[]} widgets in reading order
  * @returns {Set<number>}
  */
-export function loneNumbers(widgets) {
+export function loneCards(widgets) {
   const lone = new Set();
-  let run = 0;
-  widgets.forEach((widget, i) => {
-    run = widget.kind === "number" ? run + 1 : 0;
-    if (run % 2 === 1 && widgets[i + 1]?.kind !== "number") lone.add(i);
+  const runs = widgets.map((widget) => (widget.kind === "number" ? 1 : isSmall(widget) ? 2 : 0));
+  let length = 0;
+  runs.forEach((run, i) => {
+    length = run === runs[i - 1] ? length + 1 : 1;
+    if (run && length % 2 && run !== runs[i + 1]) lone.add(i);
   });
   return lone;
 }
+
+/** Pixels of a card beside its rows, and of a row; the server's shell has the same. @type {Record<string, [number, number]>} */
+const ROW_HEIGHTS = { bar_list: [72, 35], bar_horizontal: [72, 40], table: [85, 36], funnel: [94, 45] };
+
+/**
+ * The height that so many rows need on a narrow page: a list of five is no taller for standing
+ * beside a chart on a wide one. Undefined where a drawing fills any height.
+ * @param {string} kind @param {number} rows
+ */
+export function fitHeight(kind, rows) {
+  const [rest, row] = ROW_HEIGHTS[kind] ?? [];
+  return rows && row ? `${rest + row * rows}px` : undefined;
+}
+
+/** Rows of an answer, with one for the groups that are not among them. @param {any} answer */
+export const rowCount = ({ data, meta }) => data.length + (meta.groups_total > meta.groups_returned ? 1 : 0);

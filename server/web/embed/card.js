@@ -10,6 +10,7 @@ import { drawingOf, hasTableView } from "../charts/kinds.js";
 import { useBox } from "../charts/plot.js";
 import { isEmpty } from "../charts/series.js";
 import { Table } from "../charts/table.js";
+import { fitHeight, isSmall, rowCount } from "./boot.js";
 import { activeFilters, hasDates } from "./filters.js";
 import { Menu } from "./menu.js";
 
@@ -25,6 +26,9 @@ export function Card({ widget, index, lone, context }) {
   const { kind, title, viz, query } = widget;
   const empty = answer && kind !== "number" && isEmpty(answer, query.metric);
   const drawn = answer && !failure && !empty;
+  // A card that began without an answer keeps its height: nothing below it moves when one comes.
+  const [follows] = useState(!!answer);
+  const fit = follows && drawn ? fitHeight(asTable ? "table" : kind, rowCount(answer)) : undefined;
   const entries = () => [
     ...(hasTableView(kind)
       ? [{ label: asTable ? words.viewChart : words.viewTable, act: () => setAsTable(!asTable) }]
@@ -32,9 +36,9 @@ export function Card({ widget, index, lone, context }) {
     { label: words.saveCsv, act: () => context.saveCsv(widget, answer) },
     { label: words.savePng, act: () => context.savePng(widget, ref.current) },
   ];
-  return html`<section ref=${ref} class=${`card is-${kind}${lone ? " lone" : ""}`} aria-labelledby=${`t${index}`}
+  return html`<section ref=${ref} class=${`card is-${kind}${isSmall(widget) ? " small" : ""}${lone ? " lone" : ""}`} aria-labelledby=${`t${index}`}
     aria-busy=${String(busy)} data-refreshing=${busy && answer ? "" : undefined} data-stale=${stale ? "" : undefined}
-    style=${{ "--x": x + 1, "--y": y + 1, "--w": w, "--h": rows }}>
+    style=${{ "--x": x + 1, "--y": y + 1, "--w": w, "--h": rows, "--f": fit }}>
     <i class="progress"></i>
     <header>
       <h2 id=${`t${index}`} title=${title}>${title}</h2>

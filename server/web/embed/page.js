@@ -5,7 +5,7 @@ import { h, html, lazy, useSignal } from "../shared/ui.js";
 import { humanize } from "../shared/format.js";
 import { words } from "../shared/words.js";
 import { isTimed } from "../charts/kinds.js";
-import { loneNumbers } from "./boot.js";
+import { loneCards } from "./boot.js";
 import { Card } from "./card.js";
 import { activeFilters, hasDates } from "./filters.js";
 import { Menu } from "./menu.js";
@@ -20,7 +20,7 @@ const Sheet = lazy(() => import("./sheet.js"));
 export function Page({ context }) {
   const { state } = context;
   const { boot } = state;
-  const lone = loneNumbers(boot.widgets);
+  const lone = loneCards(boot.widgets);
   const zones = [
     ...new Set(
       boot.widgets

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { loneNumbers, parseBoot } from "../embed/boot.js";
+import { fitHeight, loneCards, parseBoot, rowCount } from "../embed/boot.js";
 import { createOrigins, parseMessage } from "../embed/bridge.js";
 import { drillOf } from "../embed/drill.js";
 import { activeFilters, initialFilters, mergeFilters, withoutFilter } from "../embed/filters.js";
@@ -40,9 +40,21 @@ test("boot puts widgets in reading order and inside the grid", () => {
   assert.equal(parseBoot("{}").default_period, "30d");
 });
 
-test("the last number of an odd run is lone", () => {
-  const kinds = ["number", "number", "number", "line", "number"].map((kind) => ({ kind }));
-  assert.deepEqual([...loneNumbers(kinds)], [2, 4]);
+test("the last number of an odd run is lone, and the last small chart", () => {
+  const cards = (...kinds) => kinds.map(([kind, w]) => ({ kind, layout: { x: 0, y: 0, w, h: 4 } }));
+  const number = ["number", 3];
+  assert.deepEqual([...loneCards(cards(number, number, number, ["line", 12], number))], [2, 4]);
+  const small = ["line", 6];
+  assert.deepEqual([...loneCards(cards(number, small, small, ["bar_list", 4], ["table", 7], small))], [0, 3, 5]);
+  assert.deepEqual([...loneCards(cards(["text", 4], small, ["donut", 5], ["text", 4]))], []);
+});
+
+test("a list is as high as its rows, and a chart as it is", () => {
+  assert.equal(fitHeight("bar_list", 5), "247px");
+  assert.equal(fitHeight("line", 30), undefined);
+  assert.equal(fitHeight("table", 0), undefined);
+  assert.equal(rowCount({ data: [{}, {}], meta: {} }), 2);
+  assert.equal(rowCount({ data: [{}, {}], meta: { groups_total: 9, groups_returned: 2 } }), 3);
 });
 
 test("lines are cut wherever the chunks end", () => {

@@ -32,8 +32,8 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
     app::{App, Counted, EmbedView, Quota, Viewer},
@@ -209,7 +209,7 @@ fn draw(
     data: &FirstData,
     nonce: &str,
 ) -> Result<String> {
-    let cards: Vec<Card> = view.config.widgets.iter().map(card).collect();
+    let cards: Vec<Card> = view.config.widgets.iter().map(|widget| card(widget, data)).collect();
     let locked: Vec<(String, String)> = viewer
         .permissions
         .locked_filters
@@ -238,8 +238,9 @@ fn draw(
     })
 }
 
-/// A widget as the shell shows it. Subtitle and text of its drawing options are there before any data.
-fn card(widget: &Widget) -> Card {
+/// A widget as the shell shows it. Subtitle and text of its drawing options are there before any data; the first answer says how many rows
+/// it has.
+fn card(widget: &Widget, data: &FirstData) -> Card {
     let layout = widget.layout;
     Card {
         kind: widget.kind.clone(),
@@ -250,7 +251,26 @@ fn card(widget: &Widget) -> Card {
         y: layout.y,
         w: layout.w,
         h: layout.h,
+        rows: data.get(&widget.id).and_then(|answer| row_count(answer)),
     }
+}
+
+/// Rows of an answer, with one for the groups that are not among them.
+fn row_count(answer: &RawValue) -> Option<usize> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Meta {
+        groups_total: Option<usize>,
+        groups_returned: Option<usize>,
+    }
+    #[derive(Deserialize)]
+    struct Answer {
+        data: Vec<IgnoredAny>,
+        #[serde(default)]
+        meta: Meta,
+    }
+    let Answer { data, meta } = serde_json::from_str(answer.get()).ok()?;
+    Some(data.len() + usize::from(meta.groups_total > meta.groups_returned))
 }
 
 /// The boot block: data that the script needs to begin, as JSON.
