@@ -197,17 +197,13 @@ impl AggregateSpec {
     }
 
     /// Which of these tenants have groups that pass what is learned of them; nothing where all may have some.
-    ///
-    /// Errors: those of `tenants`; what the library says of an expression.
     pub fn passing_tenants(
         &self,
         learned: &LearnedFilter,
-        tenants: impl FnOnce() -> Result<ArrayRef>,
-    ) -> Result<Option<BooleanArray>> {
-        match self.keys.iter().position(|(_, key)| *key == GroupKey::Tenant) {
-            Some(column) if learned.is_about(column) => learned.passing_values(column, &tenants()?),
-            _ => Ok(None),
-        }
+        tenants: &ArrayRef,
+    ) -> Option<BooleanArray> {
+        let column = self.keys.iter().position(|(_, key)| *key == GroupKey::Tenant)?;
+        learned.passing_values(column, tenants)
     }
 
     /// String properties by whose ranks groups are told apart.

@@ -17,22 +17,17 @@
 
 use std::{fmt, sync::Arc};
 
-use arrow::{
-    array::{ArrayRef, StringViewArray},
-    datatypes::SchemaRef,
-};
+use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_execution::TaskContext;
 use inlay_engine::rows::{Morsel, Scan, Source};
 
 use super::{
     aggregate_spec::AggregateSpec,
-    partitioned_work::{
-        Batches, GroupSource, LearnedFilter, PartitionedWork, Pieces, retain_series,
-    },
+    partitioned_work::{Batches, GroupSource, LearnedFilter, PartitionedWork, Pieces},
     pre_aggregate::SourceAggregator,
 };
-use crate::tables::{Conditions, broken, strings};
+use crate::tables::{Conditions, broken};
 
 /// Parts of a source that are read beside each other where there are few sources.
 const PARTS: usize = 2;
@@ -138,35 +133,16 @@ impl PartitionedWork for GroupsTable {
         &self.spec.schema
     }
 
-    fn batches(
-        &self,
-        (at, morsels): Piece,
-        learned: &LearnedFilter,
-        _: &TaskContext,
-    ) -> Result<Batches> {
+    /// What operators above learn does not come here: between them stands an aggregate whose groups have other names.
+    fn batches(&self, (at, morsels): Piece, _: &LearnedFilter, _: &TaskContext) -> Result<Batches> {
         let none = || Box::new(std::iter::empty());
         let Some(source) = self.scan.sources().get(at) else { return Ok(none()) };
         let morsels = match morsels {
             Some(morsels) => morsels,
             None => self.morsels(source)?,
         };
-        let tenants = || {
-            let tenants: ArrayRef = Arc::new(StringViewArray::from(&strings(source.tenants())?));
-            Ok(tenants)
-        };
-        let passing = self.spec.passing_tenants(learned, tenants)?;
         let mut groups = SourceAggregator::new(&self.spec, source)?;
         for morsel in morsels {
-            let morsel = match &passing {
-                Some(passing) => retain_series(&morsel, |series| {
-                    let series = source.series().get(series);
-                    series.is_some_and(|series| passing.value(series.tenant as usize))
-                }),
-                None => morsel,
-            };
-            if morsel.row_ranges.is_empty() {
-                continue;
-            }
             let filter = &self.conditions.filter;
             if !filter.is_empty() && source.excludes(&morsel, filter).map_err(broken)? {
                 continue;

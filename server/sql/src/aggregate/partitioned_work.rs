@@ -17,7 +17,8 @@ use arrow::{
     datatypes::{Schema, SchemaRef},
 };
 use datafusion_common::{
-    Result, Statistics, config::ConfigOptions, stats::Precision, tree_node::TreeNodeRecursion,
+    Result, Statistics, config::ConfigOptions, internal_err, stats::Precision,
+    tree_node::TreeNodeRecursion,
 };
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_expr::{Expr, TableProviderFilterPushDown};
@@ -32,8 +33,6 @@ use datafusion_physical_plan::{
     statistics::StatisticsArgs,
     stream::RecordBatchStreamAdapter,
 };
-
-use inlay_engine::rows::Morsel;
 
 use crate::tables::{KnownFilter, Provider, ScanFilters, ScanRequest, balance_by_rows};
 
@@ -58,7 +57,6 @@ pub trait PartitionedWork: Send + Sync + 'static {
 
 /// Conditions on groups that operators above have learned by the time that a piece is begun: of `WHERE tenant_id IN (SELECT … LIMIT 10)`
 /// the ten tenants, whose groups alone are made. The operators check each group all the same.
-#[derive(Default)]
 pub struct LearnedFilter {
     known: Option<KnownFilter>,
     /// Columns of the work's schema that are read; all of them if none are named.
@@ -66,18 +64,11 @@ pub struct LearnedFilter {
 }
 
 impl LearnedFilter {
-    /// Which of these values of a column of the work's schema groups may have; nothing where all may.
-    ///
-    /// Errors: what the library says of an expression.
-    pub fn passing_values(&self, column: usize, values: &ArrayRef) -> Result<Option<BooleanArray>> {
-        let (Some(known), Some(at)) = (&self.known, self.position(column)) else { return Ok(None) };
-        known.passing_values(at, values)
-    }
-
-    /// Whether anything is known of a column of the work's schema.
-    pub fn is_about(&self, column: usize) -> bool {
-        let at = self.position(column);
-        self.known.as_ref().zip(at).is_some_and(|(known, at)| known.columns.contains(&at))
+    /// Which of these values of a column of the work's schema groups may have; nothing where all may, and where a condition fails for a value:
+    /// values are asked for here that no group has.
+    pub fn passing_values(&self, column: usize, values: &ArrayRef) -> Option<BooleanArray> {
+        let passing = self.known.as_ref()?.passing_values(self.position(column)?, values);
+        passing.ok().flatten().filter(|passing| passing.has_false())
     }
 
     /// Where a column of the work's schema is among those that are read.
@@ -87,12 +78,6 @@ impl LearnedFilter {
             None => Some(column),
         }
     }
-}
-
-/// The row ranges of a morsel whose series pass.
-pub fn retain_series(morsel: &Morsel, passes: impl Fn(usize) -> bool) -> Morsel {
-    let row_ranges = morsel.row_ranges.iter().filter(|row_range| passes(row_range.series));
-    Morsel { row_ranges: row_ranges.cloned().collect() }
 }
 
 /// Batches that are made as they are asked for.
@@ -240,6 +225,15 @@ impl<W: PartitionedWork> ExecutionPlan for PartitionedExec<W> {
         _: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(self)
+    }
+
+    /// What was learned of other rows says nothing of these. Only statements that ask themselves again would need it, and the gate refuses
+    /// `WITH RECURSIVE`.
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        match self.filters.is_empty() {
+            true => Ok(self),
+            false => internal_err!("groups with filters that are read again"),
+        }
     }
 
     fn execute(

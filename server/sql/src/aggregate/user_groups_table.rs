@@ -27,9 +27,7 @@ use super::{
     aggregate_spec::{AggregateSpec, GroupKey},
     distinct_values::Distinct,
     group_by_user::{UserAggregator, UserGroupsLayout},
-    partitioned_work::{
-        Batches, GroupSource, LearnedFilter, PartitionedWork, Pieces, retain_series,
-    },
+    partitioned_work::{Batches, GroupSource, LearnedFilter, PartitionedWork, Pieces},
     user_range::UserRange,
 };
 use crate::tables::{Conditions, broken, strings};
@@ -243,6 +241,12 @@ fn cut(
     pieces
 }
 
+/// The row ranges of a morsel whose series pass.
+fn retain_series(morsel: &Morsel, passes: impl Fn(usize) -> bool) -> Morsel {
+    let row_ranges = morsel.row_ranges.iter().filter(|row_range| passes(row_range.series));
+    Morsel { row_ranges: row_ranges.cloned().collect() }
+}
+
 /// What partitions have in common.
 pub struct Reading {
     of: UserGroupsTable,
@@ -262,8 +266,7 @@ impl PartitionedWork for Reading {
         learned: &LearnedFilter,
         context: &TaskContext,
     ) -> Result<Batches> {
-        let tenants = || Ok(Arc::clone(&self.layout.tenants));
-        let passing = self.of.spec.passing_tenants(learned, tenants)?;
+        let passing = self.of.spec.passing_tenants(learned, &self.layout.tenants);
         let memory = MemoryConsumer::new("users").register(context.memory_pool());
         let mut aggregator =
             UserAggregator::new(&self.of.spec, &self.layout, &chunk.users, memory)?;

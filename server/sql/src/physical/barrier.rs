@@ -1,45 +1,68 @@
 //! A rule for operators: filters do not go through columns of the same name.
 //!
 //! `FROM events a RIGHT JOIN events b … WHERE length(a.user_id) > 1` has two columns `user_id` above the join. The library pushes
-//! a filter through a projection by the names of columns, and would ask the other one. Above such a projection stands an
-//! operator that hands rows on and lets no filter through, also none that another operator learns while it runs.
+//! a filter into an input by the names of columns, and would ask the first of that name. Above an input that has a name twice stands an
+//! operator that hands rows on and lets those filters alone through that ask for columns whose names are there once, also of
+//! those that another operator learns while it runs. Under a projection there is none: what it pushes down it knows by the columns' positions.
 //!
 //! ```text
 //! SELECT a.event_id, b.event_id FROM events a RIGHT JOIN events b ON a.event_id = b.event_id WHERE length(a.user_id) > 1
 //!
-//! BarrierExec
-//!   FilterExec: character_length(user_id@1) > 1, projection=[event_id@0, event_id@2]
+//! FilterExec: character_length(user_id@1) > 1, projection=[event_id@0, event_id@2]
+//!   BarrierExec
 //!     HashJoinExec: mode=CollectLeft, join_type=Right, on=[(event_id@0, event_id@0)]
 //! ```
 //!
-//! The projection with the two columns `event_id` was above the filter when the barrier was put there; a later rule made it a part of the
-//! filter.
+//! The rule runs before filters are pushed down, and once more before what operators will learn is, since rules in between add operators.
 
-use std::{collections::HashSet, fmt, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use datafusion_common::{
-    Result, Statistics, internal_err,
+    Result, Statistics,
+    config::ConfigOptions,
+    internal_err,
     tree_node::{Transformed, TreeNodeRecursion},
 };
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::{
     ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
-    StatisticsArgs, projection::ProjectionExec,
+    StatisticsArgs,
+    execution_plan::replace_children_if_necessary,
+    filter_pushdown::{ChildFilterDescription, FilterDescription, FilterPushdownPhase},
+    projection::ProjectionExec,
 };
 
 use super::rewrite::PlanRule;
 
-/// Puts a barrier above projections that have a name twice.
+/// Puts a barrier above inputs that have a name twice.
 pub const KEEP_NAMES_APART: PlanRule =
     PlanRule { name: "keep_names_apart", rewrite: keep_names_apart };
 
-/// A barrier above a projection that has a name twice; other operators stay as they are.
+/// An operator with barriers above its inputs that have a name twice; a projection stays as it is.
 fn keep_names_apart(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
-    let is_projection = plan.downcast_ref::<ProjectionExec>().is_some();
-    Ok(match is_projection && has_name_twice(&plan) {
-        true => Transformed::yes(Arc::new(BarrierExec(plan))),
-        false => Transformed::no(plan),
-    })
+    let knows_positions = plan.downcast_ref::<ProjectionExec>().is_some();
+    let is_mixed = |input: &Arc<dyn ExecutionPlan>| {
+        input.downcast_ref::<BarrierExec>().is_none() && has_name_twice(input)
+    };
+    let inputs = plan.children();
+    if knows_positions || plan.downcast_ref::<BarrierExec>().is_some() {
+        return Ok(Transformed::no(plan));
+    }
+    if !inputs.iter().any(|input| is_mixed(input)) {
+        return Ok(Transformed::no(plan));
+    }
+    let inputs = inputs.into_iter().map(|input| -> Arc<dyn ExecutionPlan> {
+        match is_mixed(input) {
+            true => Arc::new(BarrierExec(Arc::clone(input))),
+            false => Arc::clone(input),
+        }
+    });
+    let inputs = inputs.collect();
+    Ok(Transformed::yes(replace_children_if_necessary(plan, inputs)?))
 }
 
 /// Whether two columns of a plan have the same name.
@@ -49,8 +72,7 @@ fn has_name_twice(plan: &Arc<dyn ExecutionPlan>) -> bool {
     schema.fields().iter().any(|field| !names.insert(field.name()))
 }
 
-/// Hands on the rows of its input, in the same partitions and order. It does not take part in the pushdown of filters: what the trait does
-/// by default is to let none through.
+/// Hands on the rows of its input, in the same partitions and order, and filters of columns whose names are there once.
 #[derive(Debug)]
 pub struct BarrierExec(Arc<dyn ExecutionPlan>);
 
@@ -104,6 +126,24 @@ impl ExecutionPlan for BarrierExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         self.0.execute(partition, context)
+    }
+
+    /// A filter that asks for another column of a name was given the first one, so it is refused with those that mean this one.
+    fn gather_filters_for_pushdown(
+        &self,
+        _: FilterPushdownPhase,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        let schema = self.0.schema();
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        schema.fields().iter().for_each(|field| *counts.entry(field.name()).or_default() += 1);
+        let names = schema.fields().iter().enumerate();
+        let once = names.filter(|(_, field)| counts.get(&**field.name()) == Some(&1));
+        let once = once.map(|(at, _)| at).collect();
+        let through =
+            ChildFilterDescription::from_child_with_allowed_indices(&filters, once, &self.0)?;
+        Ok(FilterDescription::new().with_child(through))
     }
 
     fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {

@@ -218,8 +218,8 @@ fn rules_of_the_library() -> Optimizer {
     Optimizer::with_rules(rules)
 }
 
-/// Rules for operators: those of the library, ours before filters are pushed down, behind the one that swaps inputs of
-/// joins, and ours at the end.
+/// Rules for operators: those of the library, ours before each time that filters are pushed down, the first time behind the one that swaps
+/// inputs of joins, and ours at the end.
 ///
 /// One of the library's is left out: it takes a column of nulls for one with one value, and counts that.
 fn operator_rules(by_tenant: TenantByTenant) -> PhysicalOptimizer {
@@ -228,8 +228,11 @@ fn operator_rules(by_tenant: TenantByTenant) -> PhysicalOptimizer {
     let is_pushdown = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| {
         rule.name().to_lowercase().starts_with("filterpushdown")
     };
-    let first = rules.iter().position(is_pushdown).unwrap_or(0);
-    rules.insert(first, Arc::new(KEEP_NAMES_APART));
+    let mut positions: Vec<usize> =
+        (0..rules.len()).filter(|at| rules.get(*at).is_some_and(is_pushdown)).collect();
+    while let Some(at) = positions.pop() {
+        rules.insert(at, Arc::new(KEEP_NAMES_APART));
+    }
     // When nothing is pushed down any more: conditions of the scan come before.
     rules.push(Arc::new(READ_FIRST_ROWS));
     rules.push(Arc::new(by_tenant));

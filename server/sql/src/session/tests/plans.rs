@@ -396,3 +396,48 @@ fn joins_by_partition_have_both_sides_divided_alike() {
         assert!(!plan.exists(is_broken).unwrap(), "{sql}\n{shown}");
     }
 }
+
+/// Filters that a join learns reach the column that they are about, also where another one below has the same name.
+#[test]
+fn what_a_join_learns_is_about_one_column_of_several_with_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = events_of_four_tenants(directory.path());
+    let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().thread_stack_size(64 << 20).build().unwrap();
+    let count = |sql: &str, learns: bool| {
+        let mut session = blank(2, 512 << 20).unwrap();
+        let optimizer = &mut session.config.options_mut().optimizer;
+        optimizer.hash_join_single_partition_threshold = 0;
+        optimizer.hash_join_single_partition_threshold_rows = 0;
+        optimizer.enable_dynamic_filter_pushdown = learns;
+        optimizer.enable_join_dynamic_filter_pushdown = learns;
+        optimizer.enable_topk_dynamic_filter_pushdown = learns;
+        let plan = physical_of(&session, &scan, sql);
+        let shown = displayable(&*plan).indent(false).to_string();
+        let task = session.task();
+        let answering = async move { datafusion_physical_plan::collect(plan, task).await.unwrap() };
+        let batches = runtime.block_on(runtime.spawn(answering)).unwrap();
+        (batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), shown)
+    };
+    let groups = "(SELECT tenant_id, user_id, count(*) AS n FROM events GROUP BY 1, 2)";
+    // Others than the first, so that both are not read as shared rows.
+    let others = "(SELECT tenant_id, user_id, count(*) AS m FROM events WHERE tenant_id <> 't3' GROUP BY 1, 2)";
+    let top = "(SELECT tenant_id AS t FROM events GROUP BY 1 ORDER BY count(*), 1 LIMIT 1)";
+    for sql in [
+        format!("SELECT * FROM {groups} a JOIN {others} b ON a.n = b.m JOIN {top} few ON few.t = b.tenant_id"),
+        format!("SELECT * FROM {groups} a JOIN {others} b ON a.n = b.m JOIN {top} few ON few.t = a.tenant_id"),
+        format!("SELECT * FROM {others} b JOIN {groups} a ON a.n = b.m JOIN {top} few ON few.t = a.tenant_id"),
+        format!("SELECT * FROM {others} b JOIN {groups} a ON a.n = b.m JOIN {top} few ON few.t = b.tenant_id"),
+        format!("SELECT * FROM events a JOIN {others} b ON a.user_id = b.user_id JOIN {top} few ON few.t = b.tenant_id"),
+        format!("SELECT * FROM events a JOIN events b ON a.event_id = b.user_id OR a.user_id = b.user_id JOIN {top} few ON few.t = b.tenant_id"),
+        format!("SELECT * FROM {groups} a JOIN {others} b ON a.user_id = b.user_id ORDER BY b.tenant_id DESC, b.user_id, a.tenant_id LIMIT 7"),
+        format!("SELECT * FROM {groups} a JOIN {others} b ON a.user_id = b.user_id WHERE length(b.tenant_id) + length(a.user_id) > 3"),
+        "SELECT x.event_id FROM (SELECT tenant_id, event_name, event_id FROM events UNION ALL SELECT event_name, tenant_id, event_id FROM events) x WHERE EXISTS (SELECT 1 FROM (SELECT tenant_id, event_name FROM events GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 2) t WHERE x.tenant_id = t.event_name AND x.event_name = t.tenant_id)".to_owned(),
+    ] {
+        let (learned, plan) = count(&sql, true);
+        let (plain, _) = count(&sql, false);
+        assert_eq!(learned, plain, "{sql}\n{plan}");
+        assert!(plain > 0, "{sql}");
+    }
+}
