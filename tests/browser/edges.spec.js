@@ -350,6 +350,8 @@ test("between phone and desk small charts stand two abreast, and lists are as hi
     widget("models", "bar_list", { metric: "count", group_by: "model", limit: 3 }, place(6, 0, 6, 9)),
     widget("table", "table", { metric: "count", group_by: "model" }, place(0, 9, 6, 9)),
     widget("plans", "table", { metric: "count", group_by: "plan" }, place(0, 18, 12, 9)),
+    widget("steps", "funnel", { steps: [{ event_name: "never" }, { event_name: "ever" }] }, place(0, 27, 12, 9)),
+    widget("bars", "bar", { metric: "count", group_by: "model", limit: 4 }, place(0, 36, 12, 9)),
   ]);
   const heights = () =>
     page.locator(".card").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
@@ -357,13 +359,13 @@ test("between phone and desk small charts stand two abreast, and lists are as hi
   await page.setViewportSize({ width: 760, height: 900 });
   await embed({ allow_drill_down: true }, { dashboard, tenant_id: "narrow" });
   await settled(page);
-  // Of four groups the list shows three and what is left of the others; beside the line it is as high as that is.
-  expect(await heights()).toEqual([284, 284, 85 + 5 * 36, 85 + 2 * 36]);
+  // Of five models the list shows three and one bar for the others; the line beside it is higher. Steps that nobody took say so.
+  expect(await heights()).toEqual([284, 284, 84 + 5 * 36, 196, 196, 72 + 5 * 40]);
   // The server's shell, which scripts have not touched, is laid out in the same way.
   const plain = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 760, height: 900 } });
   const shell = await plain.newPage();
   await shell.goto(page.url());
-  for (const title of ["line", "models", "table", "plans"])
+  for (const title of ["line", "models", "table", "plans", "steps", "bars"])
     expect(await card(shell, title).boundingBox()).toEqual(await boxOf(title));
   await plain.close();
   const [line, models, table, plans] = [
@@ -377,9 +379,9 @@ test("between phone and desk small charts stand two abreast, and lists are as hi
   expect([table.x, table.width]).toEqual([plans.x, plans.width]);
   // A filter leaves two models.
   await card(page, "plans").getByRole("button", { name: "pro" }).click();
-  await expect.poll(heights).toEqual([284, 284, 85 + 2 * 36, 85 + 36]);
+  await expect.poll(heights).toEqual([284, 284, 196, 196, 196, 196]);
   await page.setViewportSize({ width: 600, height: 900 });
-  await expect.poll(heights).toEqual([284, 72 + 2 * 35, 85 + 2 * 36, 85 + 36]);
+  await expect.poll(heights).toEqual([284, 196, 196, 196, 196, 196]);
   await page.setViewportSize({ width: 1240, height: 900 });
-  await expect.poll(heights).toEqual([284, 524, 524, 524]);
+  await expect.poll(heights).toEqual([284, 524, 524, 524, 524, 524]);
 });

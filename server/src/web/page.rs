@@ -32,6 +32,9 @@ use crate::{app::WIDGET_KINDS, error::Result};
 /// Columns of the grid.
 const COLUMNS: u32 = 12;
 
+/// Pixels of a card that are enough to say that there is nothing.
+const FIT_MIN_PX: usize = 196;
+
 /// Largest height of a card in rows; beyond it a stored layout is a mistake.
 const ROWS_MAX: u32 = 40;
 
@@ -80,7 +83,7 @@ pub struct Card {
     pub w: u32,
     /// Height in rows.
     pub h: u32,
-    /// Rows of the first answer, with one for groups that are not among them; nothing where there is no answer yet.
+    /// Rows that the first answer is drawn with; nothing where there is none yet, or rows are not what is drawn.
     pub rows: Option<usize>,
 }
 
@@ -91,16 +94,17 @@ impl Card {
         self.kind != "number" && self.kind != "text" && w <= COLUMNS / 2
     }
 
-    /// Pixels that its rows need on a narrow page; `fitHeight` in `web/embed/boot.js` has the same.
+    /// Pixels that its rows need on a narrow page, and at least those that say that there is nothing; `fitHeight` in `web/embed/boot.js` has
+    /// the same.
     fn fit_height_px(&self) -> Option<usize> {
         let (rest, row) = match &*self.kind {
             "bar_list" => (72, 35),
-            "bar_horizontal" => (72, 40),
-            "table" => (85, 36),
+            "bar" => (72, 40),
+            "table" => (84, 36),
             "funnel" => (94, 45),
             _ => return None,
         };
-        self.rows.filter(|rows| *rows > 0).map(|rows| rest + row * rows)
+        self.rows.map(|rows| (rest + row * rows).max(FIT_MIN_PX))
     }
 }
 
@@ -485,7 +489,8 @@ mod tests {
         let html = |kind, rows| render("a", &[Card { rows, ..card(kind, "a", 0, 0) }], &[], "{}");
         assert!(html("bar_list", Some(5)).contains(".c0{--x:1;--y:1;--w:6;--h:4;--f:247px}"));
         assert!(html("bar_list", Some(5)).contains("class=\"card is-bar_list small lone c0\""));
-        for plain in [html("bar_list", None), html("table", Some(0)), html("line", Some(30))] {
+        assert!(html("table", Some(0)).contains(";--f:196px}"));
+        for plain in [html("bar_list", None), html("line", Some(30))] {
             assert!(plain.contains(".c0{--x:1;--y:1;--w:6;--h:4}"), "{plain}");
         }
     }

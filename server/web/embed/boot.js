@@ -100,18 +100,26 @@ export function loneCards(widgets) {
   return lone;
 }
 
-/** Pixels of a card beside its rows, and of a row; the server's shell has the same. @type {Record<string, [number, number]>} */
-const ROW_HEIGHTS = { bar_list: [72, 35], bar_horizontal: [72, 40], table: [85, 36], funnel: [94, 45] };
+/** Pixels of a card beside its rows, and of a row. @type {Record<string, [number, number]>} */
+const ROW_HEIGHTS = { bar_list: [72, 35], bar: [72, 40], table: [84, 36], funnel: [94, 45] };
+/** Pixels that are enough to say that there is nothing. */
+const FIT_MIN = 196;
 
 /**
- * The height that so many rows need on a narrow page: a list of five is no taller for standing
- * beside a chart on a wide one. Undefined where a drawing fills any height.
- * @param {string} kind @param {number} rows
+ * The height that an answer's rows need on a narrow page: a list of five is no taller for standing
+ * beside a chart on a wide one. Undefined for drawings that fill any height. The server's shell
+ * follows the same rule.
+ * @param {string} kind how it is drawn @param {any} query @param {any} answer
  */
-export function fitHeight(kind, rows) {
-  const [rest, row] = ROW_HEIGHTS[kind] ?? [];
-  return rows && row ? `${rest + row * rows}px` : undefined;
+export function fitHeight(kind, query, { data }) {
+  const heights = ROW_HEIGHTS[kind];
+  if (!heights || (kind === "bar" && data[0]?.bucket !== undefined)) return undefined;
+  let rows = data.length;
+  if (kind === "bar" || kind === "bar_list") {
+    // The first groups, and one bar for the others where these add up.
+    const limit = query.limit || rows;
+    const others = rows > limit && (query.metric === "count" || query.metric === "sum");
+    rows = Math.min(rows, limit) + (others ? 1 : 0);
+  }
+  return `${Math.max(heights[0] + heights[1] * rows, FIT_MIN)}px`;
 }
-
-/** Rows of an answer, with one for the groups that are not among them. @param {any} answer */
-export const rowCount = ({ data, meta }) => data.length + (meta.groups_total > meta.groups_returned ? 1 : 0);

@@ -10,7 +10,7 @@ import { drawingOf, hasTableView } from "../charts/kinds.js";
 import { useBox } from "../charts/plot.js";
 import { isEmpty } from "../charts/series.js";
 import { Table } from "../charts/table.js";
-import { fitHeight, isSmall, rowCount } from "./boot.js";
+import { fitHeight, isSmall } from "./boot.js";
 import { activeFilters, hasDates } from "./filters.js";
 import { Menu } from "./menu.js";
 
@@ -28,7 +28,7 @@ export function Card({ widget, index, lone, context }) {
   const drawn = answer && !failure && !empty;
   // A card that began without an answer keeps its height: nothing below it moves when one comes.
   const [follows] = useState(!!answer);
-  const fit = follows && drawn ? fitHeight(asTable ? "table" : kind, rowCount(answer)) : undefined;
+  const fit = follows && answer ? fitHeight(asTable ? "table" : kind, query, answer) : undefined;
   const entries = () => [
     ...(hasTableView(kind)
       ? [{ label: asTable ? words.viewChart : words.viewTable, act: () => setAsTable(!asTable) }]

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { fitHeight, loneCards, parseBoot, rowCount } from "../embed/boot.js";
+import { fitHeight, loneCards, parseBoot } from "../embed/boot.js";
 import { createOrigins, parseMessage } from "../embed/bridge.js";
 import { drillOf } from "../embed/drill.js";
 import { activeFilters, initialFilters, mergeFilters, withoutFilter } from "../embed/filters.js";
@@ -50,11 +50,17 @@ test("the last number of an odd run is lone, and the last small chart", () => {
 });
 
 test("a list is as high as its rows, and a chart as it is", () => {
-  assert.equal(fitHeight("bar_list", 5), "247px");
-  assert.equal(fitHeight("line", 30), undefined);
-  assert.equal(fitHeight("table", 0), undefined);
-  assert.equal(rowCount({ data: [{}, {}], meta: {} }), 2);
-  assert.equal(rowCount({ data: [{}, {}], meta: { groups_total: 9, groups_returned: 2 } }), 3);
+  const answer = (rows, row = {}) => ({ data: Array.from({ length: rows }, () => row), meta: {} });
+  const count = { metric: "count", limit: 5 };
+  assert.equal(fitHeight("bar_list", count, answer(5)), "247px");
+  // One more for the others, which an average has not.
+  assert.equal(fitHeight("bar_list", count, answer(40)), "282px");
+  assert.equal(fitHeight("bar_list", { ...count, metric: "avg" }, answer(40)), "247px");
+  assert.equal(fitHeight("bar", { metric: "sum" }, answer(6)), "312px");
+  assert.equal(fitHeight("bar", count, answer(30, { bucket: "2026-11-20" })), undefined);
+  assert.equal(fitHeight("table", count, answer(7)), "336px");
+  assert.equal(fitHeight("funnel", {}, answer(0)), "196px");
+  assert.equal(fitHeight("line", {}, answer(30)), undefined);
 });
 
 test("lines are cut wherever the chunks end", () => {

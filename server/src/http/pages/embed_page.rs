@@ -251,26 +251,36 @@ fn card(widget: &Widget, data: &FirstData) -> Card {
         y: layout.y,
         w: layout.w,
         h: layout.h,
-        rows: data.get(&widget.id).and_then(|answer| row_count(answer)),
+        rows: data.get(&widget.id).and_then(|answer| row_count(widget, answer)),
     }
 }
 
-/// Rows of an answer, with one for the groups that are not among them.
-fn row_count(answer: &RawValue) -> Option<usize> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Meta {
-        groups_total: Option<usize>,
-        groups_returned: Option<usize>,
+/// Rows that an answer is drawn with: of a list the first groups, and one bar for the others where these add up. Nothing for bars over time.
+/// The script follows the same rule.
+fn row_count(widget: &Widget, answer: &RawValue) -> Option<usize> {
+    #[derive(Deserialize)]
+    struct Row {
+        bucket: Option<IgnoredAny>,
     }
     #[derive(Deserialize)]
     struct Answer {
-        data: Vec<IgnoredAny>,
-        #[serde(default)]
-        meta: Meta,
+        data: Vec<Row>,
     }
-    let Answer { data, meta } = serde_json::from_str(answer.get()).ok()?;
-    Some(data.len() + usize::from(meta.groups_total > meta.groups_returned))
+    let kind = &*widget.kind;
+    if !matches!(kind, "bar" | "bar_list" | "table" | "funnel") {
+        return None;
+    }
+    let Answer { data } = serde_json::from_str(answer.get()).ok()?;
+    if kind == "bar" && data.first().is_some_and(|row| row.bucket.is_some()) {
+        return None;
+    }
+    let limit = widget.query.get("limit").and_then(Value::as_u64).filter(|limit| *limit > 0);
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+    let Some(limit) = limit.filter(|limit| *limit < data.len() && kind.starts_with("bar")) else {
+        return Some(data.len());
+    };
+    let metric = widget.query.get("metric").and_then(Value::as_str);
+    Some(limit + usize::from(matches!(metric, Some("count" | "sum"))))
 }
 
 /// The boot block: data that the script needs to begin, as JSON.
