@@ -8,7 +8,7 @@
 /** @typedef {[number, number, number]} Rgb */
 
 /** @param {number} channel 0…255 */
-export const toLinear = (channel) => {
+const toLinear = (channel) => {
   const c = channel / 255;
   return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
 };
