@@ -113,8 +113,7 @@ pub struct Reading {
 }
 
 /// The newest rows of a morsel, or the oldest, that are read before its others: an operator that looks for some of them then
-/// An eighth of a batch.
-/// knows which others it does not need.
+/// knows which others it does not need. An eighth of a batch.
 const HEAD_ROWS: usize = 1_024;
 
 impl Reading {
@@ -132,11 +131,11 @@ impl Reading {
     }
 
     /// The rows of a morsel that the statement's conditions let pass, if there are any. Of those that are `known`, users and event
+    /// ids are searched for in the segment here; `batch` checks all.
     ///
     /// `known` is what the scan's own conditions were when the morsel was begun (`scan_filters.rs`). `None` where no row passes, which reads no column.
     ///
     /// Errors: damage of a segment.
-    /// ids are searched for in the segment here; `batch` checks all.
     pub fn passing(
         &self,
         source: &Source,

@@ -145,10 +145,10 @@ impl RowsExec {
     }
 
     /// Without rows that are behind so many others of their partition, by the columns of numbers that tell partitions apart and the
+    /// time. Nothing where the columns are others.
     ///
     /// `partition` and `time` are numbers of columns of the scan, `count` the rows of each partition that are looked for. Also nothing where the scan has a
     /// limit: the rows that it counts would be others.
-    /// time. Nothing where the columns are others.
     pub fn with_first(
         &self,
         partition: &[usize],
@@ -416,9 +416,9 @@ impl Iterator for RowBatches {
 
 impl RowBatches {
     /// The rows of a part that pass, as far as it is known by now what passes; of a large one that `has_head` and is read by
+    /// time, the head alone.
     ///
     /// `None` where the part is skipped, or none of the rows that were read passes. Of a large part the rows behind the head are in `rest` afterwards.
-    /// time, the head alone.
     fn read(&mut self, (mut part, has_head): (ScanUnit, bool)) -> Result<Option<RecordBatch>> {
         let reading = Arc::clone(&self.reading);
         let Some(source) = reading.scan.sources().get(part.source) else { return Ok(None) };
