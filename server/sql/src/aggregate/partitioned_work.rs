@@ -276,14 +276,11 @@ impl<W: PartitionedWork> ExecutionPlan for PartitionedExec<W> {
         pushed: ChildPushdownResult,
         _: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        let count = pushed.parent_filters.len();
-        if count == 0 || !matches!(phase, FilterPushdownPhase::Post) {
+        if pushed.parent_filters.is_empty() || !matches!(phase, FilterPushdownPhase::Post) {
             return Ok(FilterPushdownPropagation::all_unsupported(pushed));
         }
         let mut with_filters = self.clone();
-        with_filters.filters.extend(pushed.parent_filters.into_iter().map(|pushed| pushed.filter));
-        let answer =
-            FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; count]);
+        let answer = with_filters.filters.take(pushed, PushedDown::No);
         Ok(answer.with_updated_node(Arc::new(with_filters)))
     }
 

@@ -46,7 +46,8 @@ pub const KEEP_NAMES_APART: PlanRule =
 fn keep_names_apart(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let knows_positions = plan.downcast_ref::<ProjectionExec>().is_some();
     let is_mixed = |input: &Arc<dyn ExecutionPlan>| {
-        input.downcast_ref::<BarrierExec>().is_none() && has_name_twice(input)
+        let has_name_twice = unique_names(input).len() < input.schema().fields().len();
+        has_name_twice && input.downcast_ref::<BarrierExec>().is_none()
     };
     let inputs = plan.children();
     if knows_positions || plan.downcast_ref::<BarrierExec>().is_some() {
@@ -65,11 +66,14 @@ fn keep_names_apart(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn 
     Ok(Transformed::yes(replace_children_if_necessary(plan, inputs)?))
 }
 
-/// Whether two columns of a plan have the same name.
-fn has_name_twice(plan: &Arc<dyn ExecutionPlan>) -> bool {
+/// Columns of a plan, by their positions, whose names no other column has.
+fn unique_names(plan: &Arc<dyn ExecutionPlan>) -> HashSet<usize> {
     let schema = plan.schema();
-    let mut names = HashSet::new();
-    schema.fields().iter().any(|field| !names.insert(field.name()))
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    schema.fields().iter().for_each(|field| *counts.entry(field.name()).or_default() += 1);
+    let columns = schema.fields().iter().enumerate();
+    let unique = columns.filter(|(_, field)| counts.get(field.name().as_str()) == Some(&1));
+    unique.map(|(at, _)| at).collect()
 }
 
 /// Hands on the rows of its input, in the same partitions and order, and filters of columns whose names are there once.
@@ -135,14 +139,9 @@ impl ExecutionPlan for BarrierExec {
         filters: Vec<Arc<dyn PhysicalExpr>>,
         _: &ConfigOptions,
     ) -> Result<FilterDescription> {
-        let schema = self.0.schema();
-        let mut counts: HashMap<&str, usize> = HashMap::new();
-        schema.fields().iter().for_each(|field| *counts.entry(field.name()).or_default() += 1);
-        let names = schema.fields().iter().enumerate();
-        let once = names.filter(|(_, field)| counts.get(&**field.name()) == Some(&1));
-        let once = once.map(|(at, _)| at).collect();
+        let unique = unique_names(&self.0);
         let through =
-            ChildFilterDescription::from_child_with_allowed_indices(&filters, once, &self.0)?;
+            ChildFilterDescription::from_child_with_allowed_indices(&filters, unique, &self.0)?;
         Ok(FilterDescription::new().with_child(through))
     }
 

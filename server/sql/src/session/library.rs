@@ -228,10 +228,11 @@ fn operator_rules(by_tenant: TenantByTenant) -> PhysicalOptimizer {
     let is_pushdown = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| {
         rule.name().to_lowercase().starts_with("filterpushdown")
     };
-    let mut positions: Vec<usize> =
-        (0..rules.len()).filter(|at| rules.get(*at).is_some_and(is_pushdown)).collect();
-    while let Some(at) = positions.pop() {
-        rules.insert(at, Arc::new(KEEP_NAMES_APART));
+    // From the last on, so that what is inserted moves none that is still to come.
+    for at in (0..rules.len()).rev() {
+        if rules.get(at).is_some_and(is_pushdown) {
+            rules.insert(at, Arc::new(KEEP_NAMES_APART));
+        }
     }
     // When nothing is pushed down any more: conditions of the scan come before.
     rules.push(Arc::new(READ_FIRST_ROWS));

@@ -263,9 +263,8 @@ impl ExecutionPlan for RowsExec {
         pushed: ChildPushdownResult,
         _: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        let count = pushed.parent_filters.len();
         // The first rows of all would be counted before they are filtered.
-        if count == 0 || self.reading.limit.is_some() {
+        if pushed.parent_filters.is_empty() || self.reading.limit.is_some() {
             return Ok(FilterPushdownPropagation::all_unsupported(pushed));
         }
         // `Pre` are filters of the plan above, which are then taken out of it. `Post` are those of operators that learn: they go on to check their rows.
@@ -274,9 +273,7 @@ impl ExecutionPlan for RowsExec {
             FilterPushdownPhase::Post => PushedDown::No,
         };
         let mut with_filters = self.clone();
-        with_filters.filters.extend(pushed.parent_filters.into_iter().map(|pushed| pushed.filter));
-        let answer =
-            FilterPushdownPropagation::with_parent_pushdown_result(vec![is_checked; count]);
+        let answer = with_filters.filters.take(pushed, is_checked);
         Ok(answer.with_updated_node(Arc::new(with_filters)))
     }
 

@@ -42,7 +42,10 @@ use datafusion_physical_expr::{
     scalar_subquery::ScalarSubqueryExpr,
     utils::{collect_columns, split_conjunction},
 };
-use datafusion_physical_plan::PhysicalExpr;
+use datafusion_physical_plan::{
+    ExecutionPlan, PhysicalExpr,
+    filter_pushdown::{ChildPushdownResult, FilterPushdownPropagation, PushedDown},
+};
 
 /// Milliseconds since 1970, both ends among them.
 pub type TimeBounds = (i64, i64);
@@ -61,6 +64,17 @@ impl ScanFilters {
     /// Adds filters; a row has to pass all of them.
     pub fn extend(&mut self, filters: impl IntoIterator<Item = Arc<dyn PhysicalExpr>>) {
         self.0.extend(filters);
+    }
+
+    /// Adds filters that operators above have pushed down, and says of each whether it is checked here, so that it is not needed there.
+    pub fn take(
+        &mut self,
+        pushed: ChildPushdownResult,
+        is_checked: PushedDown,
+    ) -> FilterPushdownPropagation<Arc<dyn ExecutionPlan>> {
+        let each = vec![is_checked; pushed.parent_filters.len()];
+        self.extend(pushed.parent_filters.into_iter().map(|pushed| pushed.filter));
+        FilterPushdownPropagation::with_parent_pushdown_result(each)
     }
 
     /// Whether there is none.
