@@ -202,16 +202,23 @@ impl Source {
 
     /// The rows of a morsel from `times.start` to before `times.end`.
     ///
+    /// Rows of a series are searched once, also where a filter has made thousands of row ranges of them.
+    ///
     /// Errors: `Corrupt`.
     pub fn within(&self, morsel: &Morsel, times: &Range<i64>) -> Result<Morsel> {
         let mut row_ranges = Vec::with_capacity(morsel.row_ranges.len());
         let mut reader = self.times();
+        let mut of_series: Option<(usize, Range<u32>)> = None;
         for row_range in &morsel.row_ranges {
             let Some(series) = self.series().get(row_range.series) else { continue };
             if series.last_ms < times.start || series.first_ms >= times.end {
                 continue;
             }
-            let between = self.rows_between(row_range.series, series, times, &mut reader)?;
+            let between = match of_series.take() {
+                Some((at, between)) if at == row_range.series => between,
+                _ => self.rows_between(row_range.series, series, times, &mut reader)?,
+            };
+            let (_, between) = of_series.insert((row_range.series, between));
             let rows = row_range.rows.start.max(between.start)..row_range.rows.end.min(between.end);
             if !rows.is_empty() {
                 row_ranges.push(RowRange { series: row_range.series, rows });

@@ -17,26 +17,22 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fmt,
     sync::Arc,
 };
 
-use datafusion_common::{
-    Result, Statistics,
-    config::ConfigOptions,
-    internal_err,
-    tree_node::{Transformed, TreeNodeRecursion},
-};
-use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use arrow::datatypes::Schema;
+use datafusion_common::{Result, tree_node::Transformed};
 use datafusion_physical_plan::{
-    ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
-    StatisticsArgs,
+    ExecutionPlan, PhysicalExpr,
     execution_plan::replace_children_if_necessary,
-    filter_pushdown::{ChildFilterDescription, FilterDescription, FilterPushdownPhase},
+    filter_pushdown::{ChildFilterDescription, FilterPushdownPhase},
     projection::ProjectionExec,
 };
 
-use super::rewrite::PlanRule;
+use super::{
+    pass_through::{PassThrough, PassThroughExec},
+    rewrite::PlanRule,
+};
 
 /// Puts a barrier above inputs that have a name twice.
 pub const KEEP_NAMES_APART: PlanRule =
@@ -46,7 +42,8 @@ pub const KEEP_NAMES_APART: PlanRule =
 fn keep_names_apart(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let knows_positions = plan.downcast_ref::<ProjectionExec>().is_some();
     let is_mixed = |input: &Arc<dyn ExecutionPlan>| {
-        let has_name_twice = unique_names(input).len() < input.schema().fields().len();
+        let schema = input.schema();
+        let has_name_twice = unique_names(&schema).len() < schema.fields().len();
         has_name_twice && input.downcast_ref::<BarrierExec>().is_none()
     };
     let inputs = plan.children();
@@ -58,7 +55,7 @@ fn keep_names_apart(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn 
     }
     let inputs = inputs.into_iter().map(|input| -> Arc<dyn ExecutionPlan> {
         match is_mixed(input) {
-            true => Arc::new(BarrierExec(Arc::clone(input))),
+            true => Arc::new(BarrierExec::new(Arc::clone(input), Barrier)),
             false => Arc::clone(input),
         }
     });
@@ -66,9 +63,8 @@ fn keep_names_apart(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn 
     Ok(Transformed::yes(replace_children_if_necessary(plan, inputs)?))
 }
 
-/// Columns of a plan, by their positions, whose names no other column has.
-fn unique_names(plan: &Arc<dyn ExecutionPlan>) -> HashSet<usize> {
-    let schema = plan.schema();
+/// Columns, by their positions, whose names no other column has.
+pub fn unique_names(schema: &Schema) -> HashSet<usize> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     schema.fields().iter().for_each(|field| *counts.entry(field.name()).or_default() += 1);
     let columns = schema.fields().iter().enumerate();
@@ -76,87 +72,24 @@ fn unique_names(plan: &Arc<dyn ExecutionPlan>) -> HashSet<usize> {
     unique.map(|(at, _)| at).collect()
 }
 
-/// Hands on the rows of its input, in the same partitions and order, and filters of columns whose names are there once.
-#[derive(Debug)]
-pub struct BarrierExec(Arc<dyn ExecutionPlan>);
+/// Lets filters of columns through whose names are there once.
+#[derive(Debug, Clone)]
+pub struct Barrier;
 
-impl DisplayAs for BarrierExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BarrierExec")
-    }
-}
+/// The operator that does so.
+pub type BarrierExec = PassThroughExec<Barrier>;
 
-impl ExecutionPlan for BarrierExec {
-    fn name(&self) -> &str {
-        "BarrierExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.0.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.0]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.pop()) {
-            (Some(input), None) => Ok(Arc::new(Self(input))),
-            _ => internal_err!("a barrier has one input"),
-        }
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        self.0.execute(partition, context)
-    }
+impl PassThrough for Barrier {
+    const NAME: &'static str = "BarrierExec";
 
     /// A filter that asks for another column of a name was given the first one, so it is refused with those that mean this one.
-    fn gather_filters_for_pushdown(
+    fn filters(
         &self,
+        input: &Arc<dyn ExecutionPlan>,
         _: FilterPushdownPhase,
-        filters: Vec<Arc<dyn PhysicalExpr>>,
-        _: &ConfigOptions,
-    ) -> Result<FilterDescription> {
-        let unique = unique_names(&self.0);
-        let through =
-            ChildFilterDescription::from_child_with_allowed_indices(&filters, unique, &self.0)?;
-        Ok(FilterDescription::new().with_child(through))
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        inputs: &[Arc<Statistics>],
-        _: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        match inputs {
-            [input] => Ok(Arc::clone(input)),
-            _ => internal_err!("a barrier has one input"),
-        }
+        from_above: &[Arc<dyn PhysicalExpr>],
+    ) -> Result<ChildFilterDescription> {
+        let unique = unique_names(&input.schema());
+        ChildFilterDescription::from_child_with_allowed_indices(from_above, unique, input)
     }
 }

@@ -71,6 +71,7 @@ use datafusion_physical_plan::{
 use crate::tables::{ScanRequest, Source};
 
 mod exprs;
+mod pass_through;
 mod rewrite;
 
 mod barrier;
@@ -78,6 +79,7 @@ mod held;
 
 mod aggregate;
 mod join;
+mod join_bounds;
 mod shared;
 mod windows;
 
@@ -87,6 +89,7 @@ mod tenant_by_tenant;
 pub use barrier::KEEP_NAMES_APART;
 use exprs::Exprs;
 pub use first_rows::READ_FIRST_ROWS;
+pub use join_bounds::{DROP_PROBE_BOUNDS, LEARN_JOIN_BOUNDS};
 pub use shared::SharedPlan;
 pub use tenant_by_tenant::{TENANT_PARTITION_ROWS, TenantByTenant};
 

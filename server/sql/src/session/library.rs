@@ -41,7 +41,9 @@ use super::{
 };
 use crate::{
     aggregate::aggregates,
-    physical::{KEEP_NAMES_APART, READ_FIRST_ROWS, TenantByTenant},
+    physical::{
+        DROP_PROBE_BOUNDS, KEEP_NAMES_APART, LEARN_JOIN_BOUNDS, READ_FIRST_ROWS, TenantByTenant,
+    },
     rules::{
         ADD_DURATIONS, AGGREGATE_BELOW_JOINS, AGGREGATE_PUSHDOWN, CONSTANTS_RIGHT,
         COUNT_DISTINCT_CODES, DICTIONARY_GROUP_BY, DICTIONARY_JOINS, DICTIONARY_PARTITIONS,
@@ -228,6 +230,11 @@ fn operator_rules(by_tenant: TenantByTenant) -> PhysicalOptimizer {
     let is_pushdown = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| {
         rule.name().to_lowercase().starts_with("filterpushdown")
     };
+    // The last time, filters of operators that learn are pushed down.
+    if let Some(last) = rules.iter().rposition(is_pushdown) {
+        rules.insert(last + 1, Arc::new(DROP_PROBE_BOUNDS));
+        rules.insert(last, Arc::new(LEARN_JOIN_BOUNDS));
+    }
     // From the last on, so that what is inserted moves none that is still to come.
     for at in (0..rules.len()).rev() {
         if rules.get(at).is_some_and(is_pushdown) {

@@ -14,7 +14,12 @@
 //!
 //! A filter of a statement is checked here and nowhere else; what operators learn only spares rows, and they still check each row that they get.
 
-use std::{cmp::Reverse, collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashSet},
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use arrow::array::RecordBatch;
 use datafusion_common::{
@@ -121,6 +126,8 @@ pub struct RowsExec {
     filters: ScanFilters,
     /// Whether rows are read in about the order of their times, and whether the latest come first.
     descending: Option<bool>,
+    /// Tenants of the rows, once somebody has asked.
+    tenant_count: OnceLock<usize>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -141,7 +148,8 @@ impl RowsExec {
         );
         let (reading, properties) = (Arc::new(reading), Arc::new(properties));
         let (filters, metrics) = (ScanFilters::default(), ExecutionPlanMetricsSet::new());
-        Self { reading, partitions, properties, filters, descending: None, metrics }
+        let (descending, tenant_count) = (None, OnceLock::new());
+        Self { reading, partitions, properties, filters, descending, tenant_count, metrics }
     }
 
     /// Without rows that are behind so many others of their partition, by the columns of numbers that tell partitions apart and the
@@ -204,6 +212,21 @@ impl RowsExec {
     /// Rows of all partitions, before any filter.
     pub fn rows(&self) -> usize {
         self.partitions.iter().map(|units| rows_of(units)).sum()
+    }
+
+    /// About how many tenants the rows have: the most of one source, so that groups by tenant are known to be few.
+    fn tenant_count(&self) -> usize {
+        *self.tenant_count.get_or_init(|| {
+            let mut of_sources: BTreeMap<usize, HashSet<u32>> = BTreeMap::new();
+            for unit in self.partitions.iter().flatten() {
+                let Some(source) = self.reading.scan.sources().get(unit.source) else { continue };
+                let series = |row_range: &RowRange| source.series().get(row_range.series);
+                let tenants =
+                    unit.morsel.row_ranges.iter().filter_map(series).map(|series| series.tenant);
+                of_sources.entry(unit.source).or_default().extend(tenants);
+            }
+            of_sources.values().map(HashSet::len).max().unwrap_or_default()
+        })
     }
 
     /// The same rows, in about the order of their times: each partition begins with the earliest or the latest.
@@ -353,7 +376,13 @@ impl ExecutionPlan for RowsExec {
             && self.reading.limit.is_none()
             && self.filters.is_empty();
         let rows = if is_exact { Precision::Exact(rows) } else { Precision::Inexact(rows) };
-        Ok(Arc::new(Statistics::new_unknown(&self.reading.schema).with_num_rows(rows)))
+        let mut statistics = Statistics::new_unknown(&self.reading.schema).with_num_rows(rows);
+        for (column, source) in statistics.column_statistics.iter_mut().zip(&self.reading.columns) {
+            if source.is_of_tenant() {
+                column.distinct_count = Precision::Inexact(self.tenant_count());
+            }
+        }
+        Ok(Arc::new(statistics))
     }
 }
 

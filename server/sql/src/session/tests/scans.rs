@@ -10,7 +10,7 @@
 use super::*;
 
 /// How many rows scans of `events` have handed on.
-fn rows_read(plan: &Arc<dyn ExecutionPlan>) -> usize {
+pub fn rows_read(plan: &Arc<dyn ExecutionPlan>) -> usize {
     let below = plan.children();
     match below.is_empty() {
         true => plan.metrics().and_then(|metrics| metrics.output_rows()).unwrap_or_default(),
@@ -42,7 +42,7 @@ fn answered(engine: &Engine, sql: &str) -> (Vec<Value>, (usize, usize)) {
 }
 
 /// An engine with a month of rows, of which the first half is in a segment.
-fn engine_of_a_month(directory: &std::path::Path) -> Engine {
+pub fn engine_of_a_month(directory: &std::path::Path) -> Engine {
     let engine = empty_engine(directory);
     for part in 0..2u32 {
         let mut batch = engine.batch(Namespace(1));
