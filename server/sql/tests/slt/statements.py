@@ -409,4 +409,35 @@ STATEMENTS = {
         "SELECT user_id, timestamp, array_length(array_agg(DISTINCT event_name) OVER (PARTITION BY user_id ORDER BY timestamp, event_id NULLS LAST, tenant_id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)) AS kinds FROM events WHERE tenant_id = 't1' AND user_id < 'u2'",
         f"SELECT string_agg(DISTINCT {P}, ',' ORDER BY {P} DESC), array_length(array_agg(DISTINCT {M})) FROM events",
     ],
+    # Joins that compare columns besides their keys: the smaller side bounds what is read of the larger one.
+    "bounds": [
+        f"WITH last AS (SELECT tenant_id, max(timestamp) AS seen FROM events WHERE event_name = 'export' GROUP BY 1) SELECT l.tenant_id, count(*) AS n, count(e.event_id) AS ids, sum({MS.replace('numeric_props', 'e.numeric_props')}) AS ms FROM last l {{join}} events e ON e.tenant_id = l.tenant_id AND {{on}} GROUP BY 1".format(join=join, on=on)
+        for join in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
+        for on in (
+            "e.timestamp > l.seen - INTERVAL '3 hours'",
+            "e.timestamp >= l.seen - INTERVAL '2 days' AND e.timestamp < l.seen - INTERVAL '1 day'",
+            "l.seen < e.timestamp - INTERVAL '1 minute' AND e.user_id > 'u5'",
+            "e.timestamp BETWEEN l.seen - INTERVAL '1 hour' AND l.seen",
+        )
+    ]
+    + [
+        f"SELECT e.event_name, count(*) FROM events e WHERE {exists} (SELECT 1 FROM events f WHERE f.user_id = e.user_id AND f.event_name = 'export' AND f.timestamp {op} e.timestamp AND f.timestamp > TIMESTAMP '2026-11-18 00:00:00') GROUP BY 1"
+        for exists in ("EXISTS", "NOT EXISTS")
+        for op in ("<", ">=")
+    ]
+    + [
+        f"WITH usual AS (SELECT tenant_id, percentile_cont(0.9) WITHIN GROUP (ORDER BY {MS}) AS large FROM events GROUP BY 1) SELECT e.tenant_id, count(*), min({MS.replace('numeric_props', 'e.numeric_props')}) FROM events e JOIN usual u ON u.tenant_id = e.tenant_id WHERE {MS.replace('numeric_props', 'e.numeric_props')} > u.large GROUP BY 1",
+        f"SELECT a.tenant_id, a.day, b.day AS other, b.n FROM (SELECT tenant_id, date_trunc('day', timestamp) AS day, count(*) AS n FROM events GROUP BY 1, 2) a JOIN (SELECT tenant_id, date_trunc('day', timestamp) AS day, count(*) AS n FROM events GROUP BY 1, 2) b ON b.tenant_id = a.tenant_id AND b.day < a.day AND b.n > a.n WHERE a.tenant_id IN ('t1', 't2')",
+        "SELECT v.n, count(e.timestamp) FROM (VALUES (1, TIMESTAMP '2026-11-20 00:00:00'), (2, NULL), (3, TIMESTAMP '2026-11-19 12:00:00')) v (n, since) LEFT JOIN events e ON e.timestamp >= v.since AND e.timestamp < v.since + INTERVAL '6 hours' GROUP BY 1",
+        f"SELECT v.t, count(*) FROM (VALUES ('t1', 100.0), ('t2', CAST('NaN' AS DOUBLE)), ('t4', NULL)) v (t, x) JOIN events e ON e.tenant_id = v.t AND {MS.replace('numeric_props', 'e.numeric_props')} < v.x GROUP BY 1",
+        f"SELECT v.t, count(*) FROM (VALUES ('t1', 100.0), ('t2', -1.0), ('nobody', 1000.0)) v (t, x) JOIN events e ON e.tenant_id = v.t AND v.x <= {MS.replace('numeric_props', 'e.numeric_props')} GROUP BY 1",
+        "SELECT count(*) FROM (SELECT tenant_id, min(timestamp) AS since FROM events WHERE event_name = 'no such event' GROUP BY 1) b JOIN events e ON e.tenant_id = b.tenant_id AND e.timestamp > b.since",
+        "SELECT f.user_id, count(*) AS n, min(r.timestamp) AS soonest FROM events f JOIN events r ON r.tenant_id = f.tenant_id AND r.user_id = f.user_id AND r.timestamp > f.timestamp AND r.timestamp <= f.timestamp + INTERVAL '6 hours' WHERE f.event_name = 'login' AND r.event_name = 'export' GROUP BY 1",
+        "SELECT x.tenant_id, count(*) FROM (SELECT l.tenant_id, l.seen, e.user_id FROM (SELECT tenant_id, max(timestamp) AS seen FROM events GROUP BY 1) l JOIN (SELECT tenant_id, user_id, max(timestamp) AS last FROM events GROUP BY 1, 2) e ON e.tenant_id = l.tenant_id AND e.last >= l.seen - INTERVAL '1 day') x GROUP BY 1",
+        "SELECT e.event_id, e.timestamp FROM (SELECT tenant_id, min(timestamp) AS since FROM events GROUP BY 1) b JOIN (SELECT tenant_id, event_id, timestamp FROM events ORDER BY timestamp, tenant_id, user_id NULLS LAST, event_id NULLS LAST LIMIT 40) e ON e.tenant_id = b.tenant_id AND e.timestamp > b.since + INTERVAL '1 hour'",
+        "SELECT w.tenant_id, w.n, w.place FROM (SELECT tenant_id, max(timestamp) AS seen FROM events WHERE user_id = 'u5' GROUP BY 1) l JOIN (SELECT tenant_id, timestamp, user_id, count(*) OVER (PARTITION BY tenant_id) AS n, row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp, user_id NULLS LAST, event_id NULLS LAST) AS place FROM events) w ON w.tenant_id = l.tenant_id AND w.timestamp > l.seen AND w.place < 60",
+        "SELECT l.tenant_id, w.n FROM (SELECT tenant_id, max(timestamp) AS seen FROM events WHERE user_id = 'u5' GROUP BY 1) l JOIN (SELECT tenant_id, min(timestamp) AS first, count(*) AS n FROM events GROUP BY 1 HAVING count(*) > 10) w ON w.tenant_id = l.tenant_id AND w.first < l.seen",
+        "SELECT l.tenant_id, count(*) FROM (SELECT tenant_id, max(timestamp) AS seen FROM events WHERE user_id = 'u5' GROUP BY 1) l JOIN (SELECT tenant_id, timestamp FROM events WHERE event_name = 'call' UNION ALL SELECT tenant_id, timestamp FROM events WHERE event_name = 'export') u ON u.tenant_id = l.tenant_id AND u.timestamp > l.seen GROUP BY 1",
+        "SELECT l.tenant_id, count(*), count(p.user_id) FROM (SELECT tenant_id, max(timestamp) AS seen FROM events WHERE user_id = 'u5' GROUP BY 1) l JOIN (SELECT a.tenant_id, a.timestamp, b.user_id FROM events a LEFT JOIN (SELECT tenant_id, user_id, max(timestamp) AS timestamp FROM events GROUP BY 1, 2) b ON b.tenant_id = a.tenant_id AND b.user_id = a.user_id AND b.timestamp = a.timestamp) p ON p.tenant_id = l.tenant_id AND p.timestamp > l.seen GROUP BY 1",
+    ],
 }
