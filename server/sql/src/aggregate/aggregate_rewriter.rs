@@ -16,7 +16,7 @@
 //! by either                count(*) FILTER (WHERE ms > 40)                the count of a measure in rows where ms > 40
 //! by tenant and user       min(date_trunc('day', timestamp))              the column earliest
 //! by tenant and user       count(DISTINCT event_name)                     the column distinct 0
-//! by tenant                count(DISTINCT user_id)                        count(user_id), over groups by tenant and user
+//! by tenant                count(DISTINCT user_id)                        sum(users), over groups by tenant in which users are counted
 //! by either                count(DISTINCT event_id), stddev(ms)           rows are read
 //! ```
 
@@ -85,7 +85,8 @@ pub struct AggregateRewriter<'a> {
 /// ```text
 /// GROUP BY tenant_id                                                Many         each segment gives its own
 /// GROUP BY tenant_id, lower(plan), with count(DISTINCT user_id)     Numbered     one for each user and plan
-/// GROUP BY tenant_id, with count(DISTINCT user_id)                  OneOfUser
+/// GROUP BY tenant_id, with count(DISTINCT user_id)                  Counted
+/// GROUP BY tenant_id, with count(DISTINCT user_id), max(user_id)    OneOfUser
 /// GROUP BY tenant_id, user_id                                       One
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +97,8 @@ pub enum RowsPerGroup {
     Numbered,
     /// One row for each user of the group.
     OneOfUser,
+    /// A few rows, each of which counts users that the others do not have.
+    Counted,
     /// One row, which is the result of the group.
     One,
 }
@@ -129,13 +132,14 @@ impl<'a> AggregateRewriter<'a> {
     }
 
     /// The table of the groups, and how many of its rows are of a group that is asked for; nothing where rows are better read
-    /// one by one.
+    /// one by one. `names_users` says whether anything else is asked of users than how many there are.
     ///
     /// Errors: damage of a segment.
     pub fn provider(
         self,
         groups: &[Expr],
         conditions: Conditions,
+        names_users: bool,
     ) -> Result<Option<(Arc<dyn Provider>, RowsPerGroup)>> {
         let Self { keys, span, measures, distinct, counts_users, times, .. } = self;
         let mut spec =
@@ -173,6 +177,8 @@ impl<'a> AggregateRewriter<'a> {
             }
         } else if !counts_users && spec.keys.iter().all(is_group) {
             RowsPerGroup::One
+        } else if counts_users && !names_users {
+            RowsPerGroup::Counted
         } else {
             RowsPerGroup::OneOfUser
         };
@@ -185,9 +191,11 @@ impl<'a> AggregateRewriter<'a> {
         if rows != RowsPerGroup::One && !spec.distinct.is_empty() {
             return Ok(None);
         }
-        if rows == RowsPerGroup::Numbered {
-            spec = spec.with_user_numbers();
-        }
+        spec = match rows {
+            RowsPerGroup::Numbered => spec.with_user_numbers(),
+            RowsPerGroup::Counted => spec.with_user_counts(),
+            RowsPerGroup::Many | RowsPerGroup::OneOfUser | RowsPerGroup::One => spec,
+        };
         let per_user = UserGroupsTable::new(scan, spec, conditions);
         Ok(per_user
             .is_possible()?
@@ -540,7 +548,7 @@ impl<'a> AggregateRewriter<'a> {
         if counts_users(expr) {
             self.counts_users = true;
             self.add_key(USER.to_owned(), GroupKey::User);
-            return Ok(Some(PartialAggregates::one(expr.clone())));
+            return Ok(Some(PartialAggregates::count(expr.clone())));
         }
         if let Some(once) = counted_once(expr) {
             return self.takes_distinct(once);
@@ -626,6 +634,13 @@ impl<'a> AggregateRewriter<'a> {
             _ => None,
         })
     }
+}
+
+/// Whether an expression asks anything else of users than how many there are.
+///
+/// Errors: none that is expected.
+pub fn names_users(expr: &Expr) -> Result<bool> {
+    Ok(!counts_users(expr) && expr.exists(|part| Ok(is_user(part)))?)
 }
 
 /// Whether an expression is the column of users.

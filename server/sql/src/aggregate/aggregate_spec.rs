@@ -37,6 +37,8 @@ pub const ROWS: &str = "rows";
 pub const SPAN: [&str; 2] = ["earliest", "latest"];
 /// The column of users.
 pub const USER: &str = "user_id";
+/// The column of how many users each group has: of groups that are not by user, where users are counted.
+pub const USERS: &str = "users";
 /// The column of numbers that a tenant's users have in one statement.
 pub const USER_NUMBER: &str = "number of user_id\0";
 /// Bytes of an array with a slot for each group that there could be; where there could be more, slots are
@@ -131,7 +133,10 @@ pub struct AggregateSpec {
     pub filter: Filter,
     /// Whether users have a column of numbers.
     pub has_user_numbers: bool,
-    /// A column for each key, that of the rows, those of the span, those of each measure, of what is distinct, and that of the users' numbers.
+    /// Whether users are no key, but counted in each group.
+    pub counts_users: bool,
+    /// A column for each key, that of the rows, those of the span, those of each measure, of what is distinct, and that of the users' numbers or
+    /// their count.
     pub schema: SchemaRef,
 }
 
@@ -161,15 +166,28 @@ impl AggregateSpec {
         fields.extend(measures.iter().enumerate().flat_map(|(at, measure)| measure.fields(at)));
         fields.extend((0..distinct.len()).map(Distinct::field));
         let schema = Arc::new(Schema::new(fields));
-        Self { keys, span, measures, distinct, filter, has_user_numbers: false, schema }
+        let (has_user_numbers, counts_users) = (false, false);
+        Self { keys, span, measures, distinct, filter, has_user_numbers, counts_users, schema }
     }
 
     /// The same with a column of numbers of users.
     pub fn with_user_numbers(self) -> Self {
-        let number = Arc::new(Field::new(USER_NUMBER, DataType::UInt64, true));
-        let fields = self.schema.fields().iter().cloned().chain([number]);
+        let number = Field::new(USER_NUMBER, DataType::UInt64, true);
+        Self { has_user_numbers: true, ..self.with_column(number) }
+    }
+
+    /// Groups by the other keys, with a column of how many users each has.
+    pub fn with_user_counts(self) -> Self {
+        let Self { mut keys, span, measures, distinct, filter, .. } = self;
+        keys.retain(|(_, key)| *key != GroupKey::User);
+        let spec = Self::new(keys, span, measures, distinct, filter);
+        Self { counts_users: true, ..spec.with_column(Field::new(USERS, DataType::Int64, false)) }
+    }
+
+    fn with_column(self, field: Field) -> Self {
+        let fields = self.schema.fields().iter().cloned().chain([Arc::new(field)]);
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Self { has_user_numbers: true, schema, ..self }
+        Self { schema, ..self }
     }
 
     /// How groups are told apart by time: one bucket where no key is a time.

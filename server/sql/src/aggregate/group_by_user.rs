@@ -10,6 +10,15 @@
 //! user 'ada' of acme → ordinal 7; day 2026-11-20 → bucket 3; group (7, 3) → slot 41: one row more
 //! ```
 //!
+//! Where users are counted and not named, a slot is that of a group of all users, who are counted as they are met in it first:
+//!
+//! ```text
+//! SELECT tenant_id, count(DISTINCT user_id), count(*) FROM events GROUP BY 1
+//!
+//! user 'ada' of acme → ordinal 7; group (7, 0) not met → slot 2 of acme: one user more, one row more
+//! user 'ada' of acme → ordinal 7; group (7, 0) → slot 2: one row more
+//! ```
+//!
 //! For each morsel, in this order:
 //!
 //! ```text
@@ -94,8 +103,14 @@ pub struct UserAggregator<'a> {
     /// Numbers of buckets, and the bucket that was met last.
     bucket_numbers: HashMap<EventBucket, usize, RandomState>,
     last: Option<(EventBucket, usize)>,
-    /// The slot of each group.
+    /// The slot of the group of each user and bucket.
     slots: Slots,
+    /// Where users are counted, the slot of each group by its tenant, if that is a key, and its bucket.
+    groups: HashMap<(u32, u32), u32, RandomState>,
+    /// The group that was met last: a day has many users.
+    last_group: Option<((u32, u32), u32)>,
+    /// Whether tenants tell groups apart.
+    is_by_tenant: bool,
     /// The groups by their slots.
     columns: GroupColumns,
 }
@@ -159,7 +174,14 @@ enum Slots {
     /// By bucket, then by user; and how many numbers that are.
     Listed(Vec<Vec<u32>>, usize),
     /// By their hashes.
-    Hashed(HashTable<u32>),
+    Hashed(HashTable<SlotEntry>),
+}
+
+/// The slot of the group of a user and a bucket.
+#[derive(Clone, Copy)]
+struct SlotEntry {
+    key: (u32, u32),
+    slot: u32,
 }
 
 impl<'a> UserAggregator<'a> {
@@ -188,6 +210,9 @@ impl<'a> UserAggregator<'a> {
             bucket_numbers: HashMap::default(),
             last: None,
             slots: Slots::Listed(Vec::new(), 0),
+            groups: HashMap::default(),
+            last_group: None,
+            is_by_tenant: spec.has(&GroupKey::Tenant),
             columns: GroupColumns::new(spec),
         })
     }
@@ -204,7 +229,9 @@ impl<'a> UserAggregator<'a> {
         let columns = self.columns.len() * self.columns.group_bytes();
         // In the list and in the table.
         let buckets = self.buckets.capacity() * 3 * size_of::<EventBucket>();
-        buckets + texts + users + self.known.allocation_size() + slots + columns + more * of_row
+        let groups = self.groups.capacity() * 2 * size_of::<((u32, u32), u32)>();
+        let known = self.known.allocation_size();
+        buckets + texts + users + known + slots + groups + columns + more * of_row
     }
 
     /// The ordinal of a tenant's user, a new one where the text was not met before. An empty text is that of rows without a user.
@@ -382,43 +409,76 @@ impl<'a> UserAggregator<'a> {
         }
     }
 
-    /// Replaces the lists by a hash table of the groups that there are.
+    /// Replaces the lists by a hash table of the same slots.
     fn find_by_hash(&mut self) {
-        let (hasher, keys) = (&self.hasher, &self.columns.keys);
-        let hash = |slot: &u32| hasher.hash_one(keys[*slot as usize]);
-        let mut slots = HashTable::with_capacity(keys.len());
-        for slot in 0..keys.len() as u32 {
-            slots.insert_unique(hash(&slot), slot, hash);
+        let Slots::Listed(lists, _) = &mut self.slots else { return };
+        let hasher = &self.hasher;
+        let hash = |entry: &SlotEntry| hasher.hash_one(entry.key);
+        let mut slots = HashTable::with_capacity(self.columns.len());
+        for (bucket, list) in (0..).zip(std::mem::take(lists)) {
+            for (user, slot) in (0..).zip(list).filter(|(_, slot)| *slot != NONE) {
+                let entry = SlotEntry { key: (user, bucket), slot };
+                slots.insert_unique(hash(&entry), entry, hash);
+            }
         }
         self.slots = Slots::Hashed(slots);
     }
 
     /// Where the group of a user and a bucket is, whose list is long enough if there are lists.
     fn slot(&mut self, user: u32, bucket: usize) -> usize {
-        let next = self.columns.len() as u32;
         let key = (user, bucket as u32);
-        let slot = match &mut self.slots {
-            Slots::Listed(lists, _) => {
-                let slot = &mut lists[bucket][user as usize];
-                if *slot == NONE {
-                    *slot = next;
-                }
-                *slot
-            }
+        let known = match &self.slots {
+            Slots::Listed(lists, _) => Some(lists[bucket][user as usize]).filter(|at| *at != NONE),
             Slots::Hashed(slots) => {
-                let (hasher, keys) = (&self.hasher, &self.columns.keys);
-                let hash = hasher.hash_one(key);
-                let rehash = |slot: &u32| hasher.hash_one(keys[*slot as usize]);
-                match slots.find(hash, |slot| keys[*slot as usize] == key) {
-                    Some(slot) => *slot,
-                    None => *slots.insert_unique(hash, next, rehash).get(),
-                }
+                let found = slots.find(self.hasher.hash_one(key), |entry| entry.key == key);
+                found.map(|entry| entry.slot)
             }
         };
+        if let Some(slot) = known {
+            return slot as usize;
+        }
+        let slot = self.new_slot(key);
+        match &mut self.slots {
+            Slots::Listed(lists, _) => lists[bucket][user as usize] = slot,
+            Slots::Hashed(slots) => {
+                let hasher = &self.hasher;
+                let hash = |entry: &SlotEntry| hasher.hash_one(entry.key);
+                let entry = SlotEntry { key, slot };
+                slots.insert_unique(hash(&entry), entry, hash);
+            }
+        }
+        slot as usize
+    }
+
+    /// The slot of the group of a user who has not been met in a bucket: a new group, or the one in which users are counted.
+    fn new_slot(&mut self, key: (u32, u32)) -> u32 {
+        let next = self.columns.len() as u32;
+        if !self.spec.counts_users {
+            self.columns.push(key);
+            return next;
+        }
+        let (user, bucket) = key;
+        let User { view, tenant } = self.users[user as usize];
+        // Rows of users outside of the range are in groups of their own, which are dropped.
+        let tenant = match user {
+            OTHERS if !self.range.is_all() => NONE,
+            _ if self.is_by_tenant => tenant,
+            _ => 0,
+        };
+        let group = (tenant, bucket);
+        let slot = match self.last_group {
+            Some((last, slot)) if last == group => slot,
+            _ => *self.groups.entry(group).or_insert(next),
+        };
+        self.last_group = Some((group, slot));
         if slot == next {
             self.columns.push(key);
         }
-        slot as usize
+        // Rows without a user have an empty text.
+        if view as u32 > 0 {
+            self.columns.count_user(slot as usize);
+        }
+        slot
     }
 
     /// Adds the rows of a morsel of a source. `at` is the index of the source in the scan.

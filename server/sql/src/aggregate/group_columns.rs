@@ -37,7 +37,7 @@ pub type EventBucket = (u32, i64);
 
 /// Groups, column by column.
 pub struct GroupColumns {
-    /// Of each its user and its bucket, by their numbers.
+    /// Of each its user and its bucket, by their numbers; the first of its users, where users are counted.
     pub keys: Vec<(u32, u32)>,
     /// How many rows each has.
     counts: Vec<i64>,
@@ -47,6 +47,8 @@ pub struct GroupColumns {
     states: Vec<Vec<MeasureState>>,
     /// A list for each kind of value that is counted once.
     distinct: Vec<Bits>,
+    /// How many users each has, where they are counted.
+    users: Option<Vec<i64>>,
 }
 
 impl GroupColumns {
@@ -58,6 +60,7 @@ impl GroupColumns {
             span: spec.span.map(|_| Default::default()),
             states: vec![Vec::new(); spec.measures.len()],
             distinct: spec.distinct.iter().map(|of| Bits::new(of.words())).collect(),
+            users: spec.counts_users.then(Vec::new),
         }
     }
 
@@ -68,8 +71,8 @@ impl GroupColumns {
 
     /// Bytes of a group, here and in batches. Lists are at most half empty.
     pub fn group_bytes(&self) -> usize {
-        let here =
-            size_of::<(u32, u32)>() + size_of::<i64>() * if self.span.is_some() { 3 } else { 1 };
+        let numbers = 1 + 2 * usize::from(self.span.is_some()) + usize::from(self.users.is_some());
+        let here = size_of::<(u32, u32)>() + size_of::<i64>() * numbers;
         let distinct: usize = self.distinct.iter().map(Bits::group_bytes).sum();
         2 * (here + self.states.len() * size_of::<MeasureState>() + distinct)
     }
@@ -84,6 +87,9 @@ impl GroupColumns {
         }
         self.states.iter_mut().for_each(|list| list.push(MeasureState::NONE));
         self.distinct.iter_mut().for_each(Bits::push);
+        if let Some(users) = &mut self.users {
+            users.push(0);
+        }
     }
 
     /// Removes all groups of a user; their slots are those of other groups then.
@@ -102,6 +108,16 @@ impl GroupColumns {
                 list.swap_remove(slot);
             }
             self.distinct.iter_mut().for_each(|bits| bits.swap_remove(slot));
+            if let Some(users) = &mut self.users {
+                users.swap_remove(slot);
+            }
+        }
+    }
+
+    /// Counts a user, where users are counted: once in each group.
+    pub fn count_user(&mut self, slot: usize) {
+        if let Some(users) = &mut self.users {
+            users[slot] += 1;
         }
     }
 
@@ -219,6 +235,9 @@ impl Batches {
             };
             let numbers: UInt64Array = keys.iter().map(|(user, _)| number(*user)).collect();
             arrays.push(Arc::new(numbers));
+        }
+        if let Some(users) = &columns.users {
+            arrays.push(Arc::new(Int64Array::from(users[rows.clone()].to_vec())));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         let schema = Arc::clone(&spec.schema);

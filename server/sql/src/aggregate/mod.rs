@@ -61,10 +61,11 @@ mod user_groups_table;
 
 mod aggregate_rewriter;
 
-pub use aggregate_rewriter::{AggregateRewriter, RowsPerGroup};
-pub use aggregate_spec::USER_NUMBER;
+pub use aggregate_rewriter::{AggregateRewriter, RowsPerGroup, names_users};
+pub use aggregate_spec::{USER_NUMBER, USERS};
 pub use count_codes::count_codes;
 pub use ordered_lists::{OrderedLists, needs_whole_groups};
+pub use partial_aggregates::of_scan;
 pub use percentiles::{percentile_cont, percentiles};
 pub use state_functions::aggregates;
 pub use total_exprs::is_total;

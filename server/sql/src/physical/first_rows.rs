@@ -25,7 +25,7 @@
 
 use std::sync::Arc;
 
-use datafusion_common::{Result, ScalarValue, tree_node::Transformed};
+use datafusion_common::{Result, ScalarValue, config::ConfigOptions, tree_node::Transformed};
 use datafusion_expr::Operator;
 use datafusion_physical_expr::{
     expressions::{BinaryExpr, Column, Literal},
@@ -54,7 +54,10 @@ pub const READ_FIRST_ROWS: PlanRule =
 
 /// The plan of a filter whose scan knows what it asks for; other operators stay as they are. Of several conditions the first that asks for
 /// small numbers is taken.
-fn read_first_rows(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+fn read_first_rows(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let Some(filter) = plan.downcast_ref::<FilterExec>() else { return Ok(Transformed::no(plan)) };
     let asked = split_conjunction(filter.predicate()).into_iter().find_map(asked_for);
     let input = match asked {

@@ -1,8 +1,8 @@
-//! A rule for operators: a join that compares columns reads rows of its larger side alone that the comparison can let pass.
+//! A rule for operators: a join that compares columns reads rows of its right input alone that the comparison can let pass.
 //!
-//! `ON e.tenant_id = r.tenant_id AND e.timestamp >= r.due` has a key and a comparison. The library tells the larger side which keys there
-//! are; what the comparison says is checked for each pair. Once the smaller side has been read, its earliest `due` is known, and no row
-//! before it has a partner: the scan below skips them, as it does for what a sort learns (`tables/scan_filters.rs`).
+//! `ON e.tenant_id = r.tenant_id AND e.timestamp >= r.due` has a key and a comparison. The library tells the right input, which is mostly the
+//! larger one, which keys there are; what the comparison says is checked for each pair. Once the left input has been read, its earliest `due` is known,
+//! and no row before it has a partner: the scan below skips them, as it does for what a sort learns (`tables/scan_filters.rs`).
 //!
 //! ```text
 //! SELECT … FROM renewals r LEFT JOIN events e ON e.tenant_id = r.tenant_id AND e.timestamp >= r.due
@@ -13,15 +13,13 @@
 //!   RowsExec: DynamicFilter [ timestamp@1 >= 2026-10-01 ]
 //! ```
 //!
-//! It holds for joins that leave out rows of the larger side without a partner. A bound is of values that comparisons of Arrow order, so
-//! NaN is the greatest number; what cannot be computed for a row of the smaller side, where that row may have no partner at all, bounds nothing.
+//! It holds for joins that leave out rows of the right input without a partner. A bound is of values that comparisons of Arrow order, so
+//! NaN is the greatest number; what cannot be computed for a row of the left input, where that row may have no partner at all, bounds nothing.
+//! Where no scan takes a filter, as below windows, nothing is looked at.
 
 use std::{
     cmp::Ordering,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering::AcqRel},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use arrow::{
@@ -31,12 +29,13 @@ use arrow::{
 };
 use datafusion_common::{
     JoinSide, JoinType, Result, ScalarValue,
-    tree_node::{Transformed, TransformedResult as _, TreeNode as _},
+    config::ConfigOptions,
+    tree_node::{Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_expr::Operator;
 use datafusion_physical_expr::{
-    PhysicalExpr, conjunction,
+    PhysicalExpr,
     expressions::{BinaryExpr, Column, DynamicFilterPhysicalExpr, lit},
     utils::{collect_columns, split_conjunction},
 };
@@ -59,21 +58,26 @@ use super::{
 pub const LEARN_JOIN_BOUNDS: PlanRule =
     PlanRule { name: "learn_join_bounds", rewrite: learn_join_bounds };
 
-/// Takes those away that have handed on their filters, which rows would go through for nothing.
-pub const DROP_PROBE_BOUNDS: PlanRule =
-    PlanRule { name: "drop_probe_bounds", rewrite: drop_probe_bounds };
+/// Takes away the operators that have handed on their filters, and those that find bounds which no scan asks for.
+pub const DROP_UNUSED_BOUNDS: PlanRule =
+    PlanRule { name: "drop_unused_bounds", rewrite: drop_unused_bounds };
 
 /// A join whose inputs have operators above them, one that finds bounds and one that asks for them, if its condition compares columns of both.
-fn learn_join_bounds(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+fn learn_join_bounds(
+    plan: Arc<dyn ExecutionPlan>,
+    options: &ConfigOptions,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let hash_join = plan.downcast_ref::<HashJoinExec>();
     let nested_loops = plan.downcast_ref::<NestedLoopJoinExec>();
     let (filter, kind) = match (hash_join, nested_loops) {
-        // If `null_aware`, the answer depends on whether the larger side has any row.
+        // If `null_aware`, the answer depends on whether the right side has any row.
         (Some(join), _) if !join.null_aware => (join.filter(), join.join_type()),
         (_, Some(join)) => (join.filter(), join.join_type()),
         _ => return Ok(Transformed::no(plan)),
     };
-    let (Some(filter), [build, probe], true) = (filter, &*plan.children(), drops_probe_rows(*kind))
+    let may_learn = options.optimizer.enable_join_dynamic_filter_pushdown;
+    let (Some(filter), [build, probe], true) =
+        (filter, &*plan.children(), may_learn && drops_probe_rows(*kind))
     else {
         return Ok(Transformed::no(plan));
     };
@@ -81,25 +85,54 @@ fn learn_join_bounds(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn
     if comparisons.is_empty() {
         return Ok(Transformed::no(plan));
     }
-    let columns = comparisons.iter().map(|one| Arc::clone(&one.column)).collect();
-    let learned = Arc::new(DynamicFilterPhysicalExpr::new(columns, lit(true)));
-    let ends = Mutex::new(vec![ValueEnd::NoValue; comparisons.len()]);
-    let learned_here = Arc::clone(&learned);
-    let learning = Learning { comparisons, ends, done: AtomicUsize::new(0), learned: learned_here };
-    let build = PassThroughExec::new(Arc::clone(build), BuildBounds(Arc::new(learning)));
+    let learned = comparisons.iter().map(|one| Arc::clone(&one.learned)).collect();
+    let build = PassThroughExec::new(Arc::clone(build), BuildBounds::of(comparisons));
     let probe = PassThroughExec::new(Arc::clone(probe), ProbeBounds(learned));
     let inputs: Vec<Arc<dyn ExecutionPlan>> = vec![Arc::new(build), Arc::new(probe)];
     Ok(Transformed::yes(replace_children_if_necessary(plan, inputs)?))
 }
 
-fn drop_probe_bounds(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
-    Ok(match plan.downcast_ref::<PassThroughExec<ProbeBounds>>() {
-        Some(hint) => Transformed::yes(Arc::clone(&hint.input)),
-        None => Transformed::no(plan),
-    })
+/// A join without the operator that asks for bounds, and with one that finds those alone for which a scan waits.
+fn drop_unused_bounds(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let [build, probe] = &*plan.children() else { return Ok(Transformed::no(plan)) };
+    let bounds = build.downcast_ref::<PassThroughExec<BuildBounds>>();
+    let hint = probe.downcast_ref::<PassThroughExec<ProbeBounds>>();
+    let Some((bounds, hint)) = bounds.zip(hint) else { return Ok(Transformed::no(plan)) };
+    let mut used = Vec::new();
+    for comparison in &bounds.purpose.0.comparisons {
+        if is_asked_for(&hint.input, &comparison.learned)? {
+            used.push(comparison.clone());
+        }
+    }
+    let build = match used.is_empty() {
+        true => Arc::clone(&bounds.input),
+        false => {
+            Arc::new(PassThroughExec::new(Arc::clone(&bounds.input), BuildBounds::of(used))) as _
+        }
+    };
+    let inputs = vec![build, Arc::clone(&hint.input)];
+    Ok(Transformed::yes(replace_children_if_necessary(plan, inputs)?))
 }
 
-/// Whether rows of the right input, the larger one, that have no partner are in no answer of such a join.
+/// Whether an operator of a plan has a filter among its expressions.
+fn is_asked_for(
+    plan: &Arc<dyn ExecutionPlan>,
+    filter: &Arc<DynamicFilterPhysicalExpr>,
+) -> Result<bool> {
+    let (id, mut found) = (filter.expression_id(), false);
+    plan.apply(|operator| {
+        operator.apply_expressions(&mut |expr| {
+            found |= expr.exists(|part| Ok(part.expression_id() == id))?;
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })
+    })?;
+    Ok(found)
+}
+
+/// Whether rows of the right input that have no partner are in no answer of such a join.
 fn drops_probe_rows(kind: JoinType) -> bool {
     match kind {
         JoinType::Inner
@@ -112,13 +145,15 @@ fn drops_probe_rows(kind: JoinType) -> bool {
     }
 }
 
-/// A part of a join's condition: `timestamp@1 >= due@0 + 7 days`, the column of the larger side on the left.
-#[derive(Debug)]
+/// A part of a join's condition: `timestamp@1 >= due@0 + 7 days`, the column of the right input on the left.
+#[derive(Debug, Clone)]
 struct Comparison {
     column: Arc<dyn PhysicalExpr>,
     op: Operator,
-    /// Over the smaller side.
+    /// Over the left input.
     value: Arc<dyn PhysicalExpr>,
+    /// What follows of it for the right input, once all values are known.
+    learned: Arc<DynamicFilterPhysicalExpr>,
 }
 
 impl Comparison {
@@ -198,7 +233,9 @@ fn comparisons(
         let name = probe.field(index.index).name();
         let kind = probe.field(index.index).data_type();
         if has_order(kind) && value.data_type(&build)? == *kind {
-            found.push(Comparison { column: Arc::new(Column::new(name, index.index)), op, value });
+            let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(name, index.index));
+            let learned = DynamicFilterPhysicalExpr::new(vec![Arc::clone(&column)], lit(true));
+            found.push(Comparison { column, op, value, learned: Arc::new(learned) });
         }
     }
     Ok(found)
@@ -235,15 +272,19 @@ impl ValueEnd {
     }
 }
 
-/// What the smaller side of a join teaches the larger one.
+/// What the left input of a join teaches the right one.
 #[derive(Debug)]
 struct Learning {
     comparisons: Vec<Comparison>,
-    /// Of each comparison, over the rows of partitions that are done.
-    ends: Mutex<Vec<ValueEnd>>,
-    /// How many partitions are done.
-    done: AtomicUsize,
-    learned: Arc<DynamicFilterPhysicalExpr>,
+    finished: Mutex<FinishedPartitions>,
+}
+
+/// Partitions of the left input that have been read.
+#[derive(Debug)]
+struct FinishedPartitions {
+    count: usize,
+    /// Of each comparison, over their rows.
+    ends: Vec<ValueEnd>,
 }
 
 impl Learning {
@@ -262,29 +303,42 @@ impl Learning {
         each.map(|((some, others), one)| some.with(others, one.is_of_greatest())).collect()
     }
 
-    /// Adds the ends of one of so many partitions, and tells the larger side what is known when it was the last one.
+    /// Adds the ends of one of so many partitions, and tells the right input what is known when it was the last one.
     ///
     /// Errors: none that is expected; what the library says.
     fn finish(&self, of_partition: Vec<ValueEnd>, partitions: usize) -> Result<()> {
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
-        *ends = self.both(std::mem::take(&mut *ends), of_partition);
-        if self.done.fetch_add(1, AcqRel) + 1 < partitions {
+        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        finished.ends = self.both(std::mem::take(&mut finished.ends), of_partition);
+        finished.count += 1;
+        if finished.count < partitions {
             return Ok(());
         }
-        let known = self.comparisons.iter().zip(&*ends).filter_map(|(one, end)| match end {
-            ValueEnd::Of(end) => {
-                let (column, end) = (Arc::clone(&one.column), lit(end.clone()));
-                Some(Arc::new(BinaryExpr::new(column, one.op, end)) as Arc<dyn PhysicalExpr>)
-            }
-            ValueEnd::NoValue | ValueEnd::Unknown => None,
-        });
-        self.learned.update(conjunction(known))
+        for (one, end) in self.comparisons.iter().zip(&finished.ends) {
+            one.learned.update(match end {
+                ValueEnd::Of(end) => {
+                    let (column, end) = (Arc::clone(&one.column), lit(end.clone()));
+                    Arc::new(BinaryExpr::new(column, one.op, end))
+                }
+                // Compared with null, no row has a partner.
+                ValueEnd::NoValue => lit(false),
+                ValueEnd::Unknown => continue,
+            })?;
+        }
+        Ok(())
     }
 }
 
-/// Finds the bounds of a join's smaller side.
+/// Finds the bounds of a join's left input.
 #[derive(Debug, Clone)]
 struct BuildBounds(Arc<Learning>);
+
+impl BuildBounds {
+    fn of(comparisons: Vec<Comparison>) -> Self {
+        let ends = vec![ValueEnd::NoValue; comparisons.len()];
+        let finished = Mutex::new(FinishedPartitions { count: 0, ends });
+        Self(Arc::new(Learning { comparisons, finished }))
+    }
+}
 
 impl PassThrough for BuildBounds {
     const NAME: &'static str = "BuildBoundsExec";
@@ -321,13 +375,13 @@ impl PassThrough for BuildBounds {
                 }
             }
         });
-        Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+        Box::pin(RecordBatchStreamAdapter::new(schema, batches.fuse()))
     }
 }
 
-/// Asks a join's larger side for rows within the bounds of the smaller one.
+/// Asks a join's right input for rows within the bounds of the left one.
 #[derive(Debug, Clone)]
-struct ProbeBounds(Arc<DynamicFilterPhysicalExpr>);
+struct ProbeBounds(Vec<Arc<DynamicFilterPhysicalExpr>>);
 
 impl PassThrough for ProbeBounds {
     const NAME: &'static str = "ProbeBoundsExec";
@@ -340,7 +394,10 @@ impl PassThrough for ProbeBounds {
     ) -> Result<ChildFilterDescription> {
         let filters = ChildFilterDescription::from_child(from_above, input)?;
         Ok(match phase {
-            FilterPushdownPhase::Post => filters.with_self_filter(Arc::clone(&self.0) as _),
+            FilterPushdownPhase::Post => {
+                let learned = self.0.iter().map(|filter| Arc::clone(filter) as _);
+                filters.with_self_filters(learned.collect())
+            }
             FilterPushdownPhase::Pre => filters,
         })
     }

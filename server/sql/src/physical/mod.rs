@@ -89,7 +89,7 @@ mod tenant_by_tenant;
 pub use barrier::KEEP_NAMES_APART;
 use exprs::Exprs;
 pub use first_rows::READ_FIRST_ROWS;
-pub use join_bounds::{DROP_PROBE_BOUNDS, LEARN_JOIN_BOUNDS};
+pub use join_bounds::{DROP_UNUSED_BOUNDS, LEARN_JOIN_BOUNDS};
 pub use shared::SharedPlan;
 pub use tenant_by_tenant::{TENANT_PARTITION_ROWS, TenantByTenant};
 

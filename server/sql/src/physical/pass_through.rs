@@ -54,7 +54,8 @@ pub trait PassThrough: fmt::Debug + Clone + Send + Sync + 'static {
 pub struct PassThroughExec<P: PassThrough> {
     /// Where the rows come from.
     pub input: Arc<dyn ExecutionPlan>,
-    purpose: P,
+    /// What it is there for.
+    pub purpose: P,
 }
 
 impl<P: PassThrough> PassThroughExec<P> {

@@ -1,6 +1,6 @@
 //! A rule for operators that rewrites a plan node by node.
 //!
-//! `keep_names_apart` (`barrier.rs`) and `read_first_rows` (`first_rows.rs`) are such rules. The library's own are run before and
+//! `keep_names_apart` (`barrier.rs`), `learn_join_bounds` (`join_bounds.rs`) and `read_first_rows` (`first_rows.rs`) are such rules. The library's own are run before and
 //! between them (`session/library.rs`), and behind a rule with `schema_check` the columns are compared with those of before.
 
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use datafusion_physical_optimizer::PhysicalOptimizerRule;
 use datafusion_physical_plan::ExecutionPlan;
 
 /// What an operator becomes, whose inputs have been rewritten before.
-type Rewrite = fn(Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>>;
+type Rewrite =
+    fn(Arc<dyn ExecutionPlan>, &ConfigOptions) -> Result<Transformed<Arc<dyn ExecutionPlan>>>;
 
 /// A rule that rewrites operators one by one, inputs first.
 #[derive(Debug)]
@@ -37,8 +38,8 @@ impl PhysicalOptimizerRule for PlanRule {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
+        options: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(self.rewrite).data()
+        plan.transform_up(|plan| (self.rewrite)(plan, options)).data()
     }
 }

@@ -44,11 +44,12 @@ use datafusion_expr::{
     Aggregate, Expr, ExprSchemable as _, Filter, GroupingSet, LogicalPlan, Projection, TableScan,
     TableScanBuilder, cast, utils::conjunction,
 };
+use datafusion_functions_aggregate::expr_fn::sum;
 use datafusion_optimizer::ApplyOrder;
 
 use super::rewrite::NodeRule;
 use crate::{
-    aggregate::{AggregateRewriter, RowsPerGroup, USER_NUMBER},
+    aggregate::{AggregateRewriter, RowsPerGroup, USER_NUMBER, USERS, names_users, of_scan},
     tables::{Conditions, Kind, Source, table_of},
 };
 
@@ -118,7 +119,11 @@ pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     }
     // Of a set of groups, each row of a table is in several: `ROLLUP (tenant_id, event_name)` has each in three.
     let told_apart: &[Expr] = if set.is_some() { &[] } else { &groups };
-    let Some((provider, rows)) = read.provider(told_apart, conditions)? else {
+    let mut names_any_user = false;
+    for expr in groups.iter().chain(&input.conditions).chain(aggregates.iter().map(|(of, _)| of)) {
+        names_any_user |= names_users(expr)?;
+    }
+    let Some((provider, rows)) = read.provider(told_apart, conditions, names_any_user)? else {
         return Ok(None);
     };
     // Scans are compared by their names and columns where subqueries are the same: conditions that are part of the table must
@@ -224,7 +229,8 @@ fn argument(expr: Expr) -> Result<Expr> {
 /// compared by their numbers.
 ///
 /// ```text
-/// count(DISTINCT user_id) by tenant               a row for each user        count(user_id)
+/// count(DISTINCT user_id) by tenant               users are counted          sum(users)
+/// the same beside max(user_id)                    a row for each user        count(user_id)
 /// count(DISTINCT user_id) by tenant, lower(plan)  one for each of the plans  count(DISTINCT "number of user_id")
 /// ```
 fn once(mut part: Expr, rows: RowsPerGroup) -> Expr {
@@ -232,6 +238,7 @@ fn once(mut part: Expr, rows: RowsPerGroup) -> Expr {
         && call.params.distinct
     {
         match rows {
+            RowsPerGroup::Counted => return sum(of_scan(USERS)),
             RowsPerGroup::OneOfUser => call.params.distinct = false,
             RowsPerGroup::Numbered => {
                 let number = Expr::Column(Column::new_unqualified(USER_NUMBER));

@@ -42,7 +42,7 @@ use super::{
 use crate::{
     aggregate::aggregates,
     physical::{
-        DROP_PROBE_BOUNDS, KEEP_NAMES_APART, LEARN_JOIN_BOUNDS, READ_FIRST_ROWS, TenantByTenant,
+        DROP_UNUSED_BOUNDS, KEEP_NAMES_APART, LEARN_JOIN_BOUNDS, READ_FIRST_ROWS, TenantByTenant,
     },
     rules::{
         ADD_DURATIONS, AGGREGATE_BELOW_JOINS, AGGREGATE_PUSHDOWN, CONSTANTS_RIGHT,
@@ -221,7 +221,7 @@ fn rules_of_the_library() -> Optimizer {
 }
 
 /// Rules for operators: those of the library, ours before each time that filters are pushed down, the first time behind the one that swaps
-/// inputs of joins, and ours at the end.
+/// inputs of joins, ours around the last time, when operators learn what they push down, and ours at the end.
 ///
 /// One of the library's is left out: it takes a column of nulls for one with one value, and counts that.
 fn operator_rules(by_tenant: TenantByTenant) -> PhysicalOptimizer {
@@ -232,7 +232,7 @@ fn operator_rules(by_tenant: TenantByTenant) -> PhysicalOptimizer {
     };
     // The last time, filters of operators that learn are pushed down.
     if let Some(last) = rules.iter().rposition(is_pushdown) {
-        rules.insert(last + 1, Arc::new(DROP_PROBE_BOUNDS));
+        rules.insert(last + 1, Arc::new(DROP_UNUSED_BOUNDS));
         rules.insert(last, Arc::new(LEARN_JOIN_BOUNDS));
     }
     // From the last on, so that what is inserted moves none that is still to come.

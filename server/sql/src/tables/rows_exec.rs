@@ -177,7 +177,7 @@ impl RowsExec {
         let partition = partition.iter().map(|at| column(*at)).collect();
         let first = FirstRows::new(partition, column(time), descending, count);
         let mut with_first = self.clone();
-        with_first.filters.extend([Arc::new(first) as Arc<dyn PhysicalExpr>]);
+        with_first.filters.add_hints([Arc::new(first) as Arc<dyn PhysicalExpr>]);
         Some(with_first)
     }
 

@@ -58,12 +58,18 @@ const NO_TIMES: TimeBounds = (i64::MAX, i64::MIN);
 /// Conditions over a scan's columns, some of which change while a statement runs.
 /// An expression that changes is one object: the operator writes to it, and the scan looks at it.
 #[derive(Debug, Clone, Default)]
-pub struct ScanFilters(Vec<Arc<dyn PhysicalExpr>>);
+pub struct ScanFilters {
+    /// What the statement asks of rows, which nobody else checks.
+    conditions: Vec<Arc<dyn PhysicalExpr>>,
+    /// What operators above check all the same. One that cannot be computed for some rows lets them pass: the operator may never be asked about
+    /// these.
+    hints: Vec<Arc<dyn PhysicalExpr>>,
+}
 
 impl ScanFilters {
-    /// Adds filters; a row has to pass all of them.
-    pub fn extend(&mut self, filters: impl IntoIterator<Item = Arc<dyn PhysicalExpr>>) {
-        self.0.extend(filters);
+    /// Adds what operators above check all the same.
+    pub fn add_hints(&mut self, filters: impl IntoIterator<Item = Arc<dyn PhysicalExpr>>) {
+        self.hints.extend(filters);
     }
 
     /// Adds filters that operators above have pushed down, and says of each whether it is checked here, so that it is not needed there.
@@ -73,13 +79,17 @@ impl ScanFilters {
         is_checked: PushedDown,
     ) -> FilterPushdownPropagation<Arc<dyn ExecutionPlan>> {
         let each = vec![is_checked; pushed.parent_filters.len()];
-        self.extend(pushed.parent_filters.into_iter().map(|pushed| pushed.filter));
+        let filters = pushed.parent_filters.into_iter().map(|pushed| pushed.filter);
+        match is_checked {
+            PushedDown::Yes => self.conditions.extend(filters),
+            PushedDown::No => self.add_hints(filters),
+        }
         FilterPushdownPropagation::with_parent_pushdown_result(each)
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.conditions.is_empty() && self.hints.is_empty()
     }
 
     /// Whether an operator may learn one of them while it runs.
@@ -88,7 +98,7 @@ impl ScanFilters {
         let changes = |filter: &Arc<dyn PhysicalExpr>| {
             as_it_is_now(Arc::clone(filter)).is_ok_and(|now| now.transformed)
         };
-        self.0.iter().any(changes)
+        self.all().any(changes)
     }
 
     /// Shows them to whoever walks through a plan: operators learn in this way that somebody listens.
@@ -98,7 +108,7 @@ impl ScanFilters {
         &self,
         visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        for filter in &self.0 {
+        for filter in self.all() {
             if visit(filter)? == TreeNodeRecursion::Stop {
                 return Ok(TreeNodeRecursion::Stop);
             }
@@ -112,25 +122,32 @@ impl ScanFilters {
     ///
     /// Errors: none that is expected; what the library says.
     pub fn current(&self, schema: &SchemaRef) -> Result<Option<KnownFilter>> {
-        let mut conditions = Vec::new();
-        for filter in &self.0 {
-            let known = as_it_is_now(Arc::clone(filter))?.data;
-            let is_true = known
-                .downcast_ref::<Literal>()
-                .is_some_and(|literal| *literal.value() == ScalarValue::Boolean(Some(true)));
-            if !is_true {
-                conditions.push(known);
-            }
-        }
-        KnownFilter::of(conditions, schema)
+        let known = |filters: &[Arc<dyn PhysicalExpr>]| -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+            let now = filters.iter().map(|filter| Ok(as_it_is_now(Arc::clone(filter))?.data));
+            let mut known = now.collect::<Result<Vec<_>>>()?;
+            let is_true = |known: &Arc<dyn PhysicalExpr>| {
+                let literal = known.downcast_ref::<Literal>();
+                literal.is_some_and(|one| *one.value() == ScalarValue::Boolean(Some(true)))
+            };
+            known.retain(|known| !is_true(known));
+            Ok(known)
+        };
+        KnownFilter::of(known(&self.conditions)?, known(&self.hints)?, schema)
+    }
+
+    /// Conditions and hints.
+    fn all(&self) -> impl Iterator<Item = &Arc<dyn PhysicalExpr>> {
+        self.conditions.iter().chain(&self.hints)
     }
 }
 
 /// Conditions as they were at one time.
 /// What operators learn afterwards is in the next one: a scan takes one for each morsel.
 pub struct KnownFilter {
-    /// Over `schema`.
+    /// Over `schema`: conditions of the statement, and hints behind them.
     conditions: Vec<Arc<dyn PhysicalExpr>>,
+    /// Where hints begin.
+    hints_from: usize,
     /// The columns that the conditions need, by their places in the scan's schema.
     pub columns: Vec<usize>,
     schema: SchemaRef,
@@ -139,7 +156,13 @@ pub struct KnownFilter {
 impl KnownFilter {
     /// The conditions over a batch of their own columns alone: of a scan with the columns 0 to 4, of which they need 1 and 3, column 3 is number 1 of that
     /// batch.
-    fn of(conditions: Vec<Arc<dyn PhysicalExpr>>, schema: &SchemaRef) -> Result<Option<Self>> {
+    fn of(
+        mut conditions: Vec<Arc<dyn PhysicalExpr>>,
+        hints: Vec<Arc<dyn PhysicalExpr>>,
+        schema: &SchemaRef,
+    ) -> Result<Option<Self>> {
+        let hints_from = conditions.len();
+        conditions.extend(hints);
         if conditions.is_empty() {
             return Ok(None);
         }
@@ -163,7 +186,7 @@ impl KnownFilter {
             placed.data()
         };
         let conditions = conditions.into_iter().map(placed).collect::<Result<_>>()?;
-        Ok(Some(Self { conditions, columns, schema }))
+        Ok(Some(Self { conditions, hints_from, columns, schema }))
     }
 
     /// Times outside of which no row passes; `time` is the column of times in the scan's schema.
@@ -211,8 +234,11 @@ impl KnownFilter {
     /// Errors: none that is expected; what the library says.
     pub fn without(&self, column: usize) -> Result<Option<Self>> {
         let Ok(at) = self.columns.binary_search(&column) else { return Ok(None) };
-        let implied = self.conditions.iter().filter_map(|condition| implied_without(condition, at));
-        let implied = Self::of(implied.collect(), &self.schema)?;
+        let (conditions, hints) = self.conditions.split_at(self.hints_from);
+        let implied = |of: &[Arc<dyn PhysicalExpr>]| {
+            of.iter().filter_map(|condition| implied_without(condition, at)).collect()
+        };
+        let implied = Self::of(implied(conditions), implied(hints), &self.schema)?;
         Ok(implied.map(|implied| {
             let columns = implied.columns.iter().map(|column| self.columns[*column]).collect();
             Self { columns, ..implied }
@@ -230,21 +256,26 @@ impl KnownFilter {
         };
         let of_all = self.conditions.iter().flat_map(split_conjunction);
         let alone = of_all.filter(is_alone).map(Arc::clone).collect();
-        let Some(alone) = Self::of(alone, &self.schema)? else { return Ok(None) };
+        let Some(alone) = Self::of(alone, Vec::new(), &self.schema)? else { return Ok(None) };
         alone.passing(vec![Arc::clone(values)], values.len()).map(Some)
     }
 
     /// Which rows pass, of their values of [`columns`](Self::columns). A condition is asked of rows alone that have passed
-    /// those before it: `n <> 0 AND 10 / n > 3` divides by no zero.
+    /// those before it: `n <> 0 AND 10 / n > 3` divides by no zero. All pass a hint that cannot be computed for one of them.
     ///
-    /// Errors: what the library says of an expression.
+    /// Errors: what the library says of a condition of the statement.
     pub fn passing(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<BooleanArray> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = Arc::clone(&self.schema);
         let mut left = RecordBatch::try_new_with_options(schema, arrays, &options)?;
         let mut marks = vec![true; rows];
-        for condition in &self.conditions {
-            let passed = condition.evaluate(&left)?.into_array(left.num_rows())?;
+        for (at, condition) in self.conditions.iter().enumerate() {
+            let passed = condition.evaluate(&left);
+            let passed = match passed.and_then(|passed| passed.into_array(left.num_rows())) {
+                Ok(passed) => passed,
+                Err(_) if at >= self.hints_from => continue,
+                Err(error) => return Err(error),
+            };
             let passed = passed.as_boolean_opt().ok_or_else(|| {
                 DataFusionError::Internal("a condition that is neither true nor false".to_owned())
             })?;
@@ -487,7 +518,7 @@ mod tests {
         let and = |a, b| compare(a, Operator::And, b);
         let or = |a, b| compare(a, Operator::Or, b);
         let known = |condition: Arc<dyn PhysicalExpr>| {
-            KnownFilter::of(vec![condition], &schema()).unwrap().unwrap().times(1)
+            KnownFilter::of(vec![condition], vec![], &schema()).unwrap().unwrap().times(1)
         };
         assert_eq!(known(after(5)), (6, i64::MAX));
         assert_eq!(known(compare(at(5), Operator::Gt, time())), (i64::MIN, 4));
@@ -520,7 +551,7 @@ mod tests {
             in_list(col(column, &schema).unwrap(), values, &negated, &schema).unwrap()
         };
         let numbers = |values: &[u32]| values.iter().map(|n| ScalarValue::from(*n)).collect();
-        let known = |condition| KnownFilter::of(vec![condition], &schema).unwrap().unwrap();
+        let known = |condition| KnownFilter::of(vec![condition], vec![], &schema).unwrap().unwrap();
         let one_of = known(list("number", numbers(&[7, 9]), false));
         assert_eq!((one_of.numbers(1), one_of.texts(0)), (Some(vec![7, 9]), None));
         assert_eq!(known(list("number", numbers(&[7, 9]), true)).numbers(1), None);
@@ -538,7 +569,7 @@ mod tests {
             Arc::new(LikeExpr::new(negated, false, user, lit(pattern)))
         };
         let prefix = |condition: Arc<dyn PhysicalExpr>| {
-            let known = KnownFilter::of(vec![condition], &schema()).unwrap().unwrap();
+            let known = KnownFilter::of(vec![condition], vec![], &schema()).unwrap().unwrap();
             known.prefix(0).map(str::to_owned)
         };
         let of = |pattern| prefix(like(false, pattern));
@@ -562,11 +593,11 @@ mod tests {
         let or = compare(user(Operator::Eq, "b"), Operator::Or, late.clone());
         let all = compare(user(Operator::GtEq, "b"), Operator::And, late.clone());
         let conditions = vec![all, or, user(Operator::Lt, "d")];
-        let known = KnownFilter::of(conditions, &schema()).unwrap().unwrap();
+        let known = KnownFilter::of(conditions, vec![], &schema()).unwrap().unwrap();
         let users: ArrayRef = Arc::new(StringViewArray::from(vec!["a", "b", "c", "d"]));
         let passing = known.passing_values(0, &users).unwrap();
         assert_eq!(passing, Some(BooleanArray::from(vec![false, true, true, false])));
-        let known = KnownFilter::of(vec![late], &schema()).unwrap().unwrap();
+        let known = KnownFilter::of(vec![late], vec![], &schema()).unwrap().unwrap();
         assert_eq!(known.passing_values(0, &users).unwrap(), None);
     }
 
@@ -585,7 +616,7 @@ mod tests {
         let id = || compare("event_id", Operator::Gt, ScalarValue::from("a"));
         let join = |left, op, right| binary(left, op, right, &schema).unwrap();
         let without = |conditions: Vec<Arc<dyn PhysicalExpr>>| {
-            let known = KnownFilter::of(conditions, &schema).unwrap().unwrap();
+            let known = KnownFilter::of(conditions, vec![], &schema).unwrap().unwrap();
             known.without(0).unwrap().map(|known| {
                 (known.columns, known.conditions.iter().map(ToString::to_string).collect())
             })
@@ -607,7 +638,7 @@ mod tests {
     #[test]
     fn without_a_condition_there_is_nothing_to_look_at() {
         let mut filters = ScanFilters::default();
-        filters.extend([lit(true)]);
+        filters.add_hints([lit(true)]);
         assert!(filters.current(&schema()).unwrap().is_none());
     }
 }

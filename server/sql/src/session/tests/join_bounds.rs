@@ -5,7 +5,11 @@
 //! FROM few f FULL JOIN events e ON …                                                 all are: they are in the answer
 //! ```
 
-use arrow::{array::RecordBatch, compute::concat_batches};
+use arrow::{
+    array::{AsArray as _, RecordBatch},
+    compute::concat_batches,
+    datatypes::Int64Type,
+};
 
 use super::{
     scans::{engine_of_a_month, rows_read},
@@ -136,6 +140,14 @@ fn bounds_are_those_of_values_that_can_be_compared() {
             assert_eq!(rows, expected, "{values}: {comparison}");
         }
     }
+    // Of the tenant whose rows have no partner the quotient is never asked for.
+    let (rows, _) = joined(
+        &engine,
+        "SELECT count(*) FROM (VALUES ('acme', -5)) f (t, x) JOIN (SELECT tenant_id, \
+         10 / (CAST(strpos(tenant_id, 'a') AS BIGINT) - 4) AS n FROM events) e ON e.tenant_id = f.t AND e.n > f.x",
+        false,
+    );
+    assert_eq!(rows.column(0).as_primitive::<Int64Type>().value(0), 20_000);
     // Without a key.
     let days = "(VALUES (1, TIMESTAMP '2026-11-20 00:00:00'), (2, TIMESTAMP '2026-11-21 12:00:00')) d (n, day)";
     let comparison = "e.timestamp >= d.day AND e.timestamp < d.day + INTERVAL '6 hours'";

@@ -153,6 +153,47 @@ fn groups_are_made_of_the_tenants_that_a_subquery_has_found() {
     }
 }
 
+/// Users are counted while rows are read: a group is a row or a few, not one for each of its users.
+#[test]
+fn groups_that_count_users_are_not_by_user() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine_of_a_month(directory.path());
+    let others = "count(*), sum(numeric_props['ms']), avg(numeric_props['ms']) FILTER (WHERE event_name <> 'pay'), min(timestamp)";
+    for (condition, keys, rows_max) in [
+        ("true", "tenant_id", 4),
+        ("true", "tenant_id, event_name, string_props['plan']", 12),
+        ("true", "tenant_id, date_trunc('day', timestamp), event_name", 400),
+        ("tenant_id = 'acme'", "event_name", 12),
+        ("tenant_id = 'acme' AND string_props['plan'] = 'pro'", "event_name", 12),
+        ("tenant_id = 'acme'", "date_trunc('week', timestamp)", 24),
+        ("tenant_id = 'nobody'", "event_name", 0),
+    ] {
+        let statement = |user: &str| {
+            format!(
+                "SELECT {keys}, count(DISTINCT {user}) AS users, {others} FROM events WHERE {condition} GROUP BY {keys} ORDER BY {keys}"
+            )
+        };
+        let (counted, (read, _)) = answered(&engine, &statement("user_id"));
+        let (expected, _) = answered(&engine, &statement("lower(user_id)"));
+        assert_eq!(counted, expected, "{keys} where {condition}");
+        assert!(read <= rows_max, "{read}: {keys} where {condition}");
+        assert_eq!(counted.is_empty(), rows_max == 0, "{keys} where {condition}");
+    }
+    let all = |user: &str| {
+        format!("SELECT count(DISTINCT {user}), {others} FROM events WHERE tenant_id = 'acme'")
+    };
+    let (counted, (read, _)) = answered(&engine, &all("user_id"));
+    assert_eq!(counted, answered(&engine, &all("lower(user_id)")).0);
+    assert!(read <= 4, "{read}");
+    // Of nothing it is zero.
+    let nothing = "SELECT count(DISTINCT user_id), count(*) FROM events WHERE tenant_id = 'nobody'";
+    assert_eq!(answered(&engine, nothing).0, [serde_json::json!([0, 0])]);
+    // Where users have names, groups are by user.
+    let named = "SELECT tenant_id, count(DISTINCT user_id), max(user_id) FROM events GROUP BY tenant_id ORDER BY 1";
+    let lower = named.replace("user_id)", "lower(user_id))");
+    assert_eq!(answered(&engine, named).0, answered(&engine, &lower).0);
+}
+
 /// What is learned of tenants is asked of those alone that have groups: others need not be numbers.
 #[test]
 fn what_is_learned_of_tenants_fails_for_none_that_has_no_group() {
