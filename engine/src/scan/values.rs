@@ -46,12 +46,15 @@ impl Filter {
 /// Says of each string of a table whether it passes, or why that cannot be told.
 pub type Accepts = dyn Fn(&TextTable) -> std::result::Result<Vec<bool>, String> + Send + Sync;
 
-/// Which values of a string property pass; a row without the property does not.
+/// Which values of a string property pass, and whether rows without the property do.
+///
+/// `plan LIKE 'p%'` is one of values alone; of `plan <> 'pro' OR plan IS NULL` rows without a plan pass, too.
 #[derive(Clone)]
 pub struct TextMatch {
     /// Name of the property.
     pub name: String,
     accepts: Arc<Accepts>,
+    accepts_absent: bool,
     /// Dictionaries that were looked at, and what was found. They stay, so that their addresses stay theirs.
     known: Arc<Mutex<Vec<KnownMatches>>>,
 }
@@ -59,12 +62,29 @@ pub struct TextMatch {
 type KnownMatches = (Arc<TextTable>, Arc<[bool]>);
 
 impl TextMatch {
-    /// By what `accepts` says.
+    /// By what `accepts` says; rows without the property do not pass.
     pub fn new(
         name: String,
         accepts: impl Fn(&TextTable) -> std::result::Result<Vec<bool>, String> + Send + Sync + 'static,
     ) -> Self {
-        Self { name, accepts: Arc::new(accepts), known: Arc::default() }
+        Self { name, accepts: Arc::new(accepts), accepts_absent: false, known: Arc::default() }
+    }
+
+    /// The same, which rows without the property pass as well.
+    pub fn or_absent(self) -> Self {
+        Self { accepts_absent: true, ..self }
+    }
+
+    /// What passes one of two for the same property.
+    pub fn or(self, other: Self) -> Self {
+        let accepts_absent = self.accepts_absent || other.accepts_absent;
+        let accepts = move |table: &TextTable| {
+            let mut accepted = (self.accepts)(table)?;
+            let others = (other.accepts)(table)?;
+            accepted.iter_mut().zip(others).for_each(|(one, other)| *one |= other);
+            Ok(accepted)
+        };
+        Self { accepts_absent, ..Self::new(self.name.clone(), accepts) }
     }
 
     /// Which strings of a table pass.
@@ -80,7 +100,7 @@ impl TextMatch {
     /// Errors: when it cannot be told.
     pub fn mark(&self, codes: &[u32], table: &Arc<TextTable>, marks: &mut [bool]) -> Result<()> {
         if table.is_empty() {
-            marks.fill(false);
+            marks.iter_mut().for_each(|mark| *mark &= self.accepts_absent);
             return Ok(());
         }
         let accepts =
@@ -91,7 +111,9 @@ impl TextMatch {
             codes.iter().for_each(|code| of_rows.push(at(code).map_or(&[], |at| table.at(at))));
             let accepted = accepts(&of_rows)?;
             let rows = codes.iter().zip(accepted.iter()).zip(marks);
-            rows.for_each(|((code, accepted), mark)| *mark &= *code > 0 && *accepted);
+            rows.for_each(|((code, accepted), mark)| {
+                *mark &= if *code > 0 { *accepted } else { self.accepts_absent };
+            });
             return Ok(());
         }
         let known = self.known.lock().iter().find(|(known, _)| Arc::ptr_eq(known, table)).cloned();
@@ -103,7 +125,10 @@ impl TextMatch {
                 accepted
             }
         };
-        let passes = |code: &u32| at(code).is_some_and(|at| accepted.get(at) == Some(&true));
+        let passes = |code: &u32| match at(code) {
+            Some(at) => accepted.get(at) == Some(&true),
+            None => self.accepts_absent,
+        };
         marks.iter_mut().zip(codes).for_each(|(mark, code)| *mark &= passes(code));
         Ok(())
     }

@@ -225,7 +225,7 @@ impl<'a> UserAggregator<'a> {
             Slots::Listed(_, listed) => listed * size_of::<u32>(),
             Slots::Hashed(slots) => slots.allocation_size(),
         };
-        let of_row = self.columns.group_bytes() + 2 * size_of::<User>() + 4 * size_of::<u64>();
+        let of_row = self.columns.group_bytes() + 2 * size_of::<User>() + 6 * size_of::<u64>();
         let columns = self.columns.len() * self.columns.group_bytes();
         // In the list and in the table.
         let buckets = self.buckets.capacity() * 3 * size_of::<EventBucket>();

@@ -16,9 +16,11 @@
 //! numeric_props['ms'] > 100                      ms from 100.00000000000001, the next double, to infinity
 //! string_props['plan'] IN ('pro', 'team')        plan is one of the two
 //! string_props['plan'] LIKE 'p%'                 plan, as event names above
+//! string_props['plan'] <> 'pro' OR string_props['plan'] IS NULL                       the same, and rows without a plan
+//! numeric_props['ms'] IS NOT NULL                ms from minus infinity to infinity
 //! ```
 //!
-//! And what stays with DataFusion: `OR` between two columns, `x IS NULL`, comparisons of two columns, functions, `LIKE` with a pattern that is computed or
+//! And what stays with DataFusion: `OR` between two columns, `IS NULL` of other columns, comparisons of two columns, functions, `LIKE` with a pattern that is computed or
 //! has no wildcard. Nothing that is pushed down is checked again, so it has to be exact.
 
 use std::{borrow::Cow, cmp::Ordering, ops::Range};
@@ -76,7 +78,7 @@ enum Condition {
     Text(String, Vec<String>),
     /// A numeric property, and the least and the largest value, both included.
     Number(String, f64, f64),
-    /// A string property whose value a function accepts.
+    /// A string property whose value a function accepts, or that is absent, if that is accepted.
     Alike(TextMatch),
     /// `tenant_id`, accepted by a function.
     TenantsAlike(TextMatch),
@@ -273,6 +275,17 @@ fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
             Some(vec![matching(kind, subject, move |text| !is_other(text))?])
         }
         Expr::Like(like) => alike(kind, like).map(|one| vec![one]),
+        Expr::IsNull(expr) => match subject(kind, expr)? {
+            Subject::Text(name) => Some(vec![Condition::Alike(of_all(name, false).or_absent())]),
+            _ => None,
+        },
+        Expr::IsNotNull(expr) => match subject(kind, expr)? {
+            Subject::Text(name) => Some(vec![Condition::Alike(of_all(name, true))]),
+            Subject::Number(name) => {
+                Some(vec![Condition::Number(name, f64::NEG_INFINITY, f64::INFINITY)])
+            }
+            _ => None,
+        },
         Expr::Between(between) if !between.negated => {
             let (low, high) = (literal(&between.low)?, literal(&between.high)?);
             let of = |op, value| compared(kind, subject(kind, &between.expr)?, op, value);
@@ -333,8 +346,22 @@ fn accepted(
     }
 }
 
-/// One of two lists for the same column.
-/// `plan = 'pro' OR plan = 'team'` is one condition; `plan = 'pro' OR ms > 3` is none that the engine has.
+/// Every value of a string property, or none.
+fn of_all(name: String, passes: bool) -> TextMatch {
+    TextMatch::new(name, move |table| Ok(vec![passes; table.len()]))
+}
+
+/// One of several values of a string property.
+fn of_list(name: &str, any_of: &[String]) -> TextMatch {
+    let any_of = any_of.to_vec();
+    let is_one = move |text: &[u8]| any_of.iter().any(|one| one.as_bytes() == text);
+    TextMatch::new(name.to_owned(), move |table| {
+        Ok((0..table.len()).map(|at| is_one(table.at(at))).collect())
+    })
+}
+
+/// One of two conditions on the same column.
+/// `plan = 'pro' OR plan IS NULL` is one condition; `plan = 'pro' OR ms > 3` is none that the engine has.
 fn either(one: Vec<Condition>, other: Vec<Condition>) -> Option<Condition> {
     let ([one], [other]) = (&*one, &*other) else { return None };
     let all = |a: &[String], b: &[String]| a.iter().chain(b).cloned().collect();
@@ -343,6 +370,15 @@ fn either(one: Vec<Condition>, other: Vec<Condition>) -> Option<Condition> {
         (Condition::Events(a), Condition::Events(b)) => Some(Condition::Events(all(a, b))),
         (Condition::Text(a, some), Condition::Text(b, others)) if a == b => {
             Some(Condition::Text(a.clone(), all(some, others)))
+        }
+        (Condition::Alike(a), Condition::Alike(b)) if a.name == b.name => {
+            Some(Condition::Alike(a.clone().or(b.clone())))
+        }
+        (Condition::Alike(a), Condition::Text(b, list))
+        | (Condition::Text(b, list), Condition::Alike(a))
+            if a.name == *b =>
+        {
+            Some(Condition::Alike(a.clone().or(of_list(b, list))))
         }
         _ => None,
     }

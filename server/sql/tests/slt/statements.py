@@ -443,5 +443,30 @@ STATEMENTS = {
         f"SELECT s.tenant_id, count(*), min(s.a) FROM (VALUES ('t1', 20.0), ('t2', 30.0)) f (t, x) JOIN (SELECT e.tenant_id, e.a FROM (SELECT tenant_id, {MS} AS a FROM events) e WHERE EXISTS (SELECT 1 FROM (SELECT {MS} AS b, {COST} AS a FROM events WHERE event_name = 'call') x WHERE x.b = e.a AND x.a < e.a)) s ON s.tenant_id = f.t AND s.a > f.x GROUP BY 1",
         f"SELECT s.tenant_id, count(*) FROM (SELECT {MS} AS ms FROM events WHERE {MS} > 200 AND tenant_id = 't1' GROUP BY 1) f JOIN (SELECT e.tenant_id, e.a FROM (SELECT tenant_id, {MS} AS a FROM events) e WHERE EXISTS (SELECT 1 FROM (SELECT {MS} AS b, {COST} AS a FROM events WHERE event_name = 'call') x WHERE x.b = e.a AND x.a < e.a)) s ON s.a = f.ms GROUP BY 1",
         f"SELECT e.a, e.tenant_id FROM (SELECT tenant_id, user_id, {MS} AS a, timestamp FROM events) e WHERE EXISTS (SELECT 1 FROM (SELECT {MS} AS b, {COST} AS a FROM events WHERE event_name = 'call') x WHERE x.b = e.a AND x.a < e.a) ORDER BY e.a DESC, e.timestamp, e.user_id NULLS LAST, e.tenant_id LIMIT 9",
+    ],    # Conditions that rows without a property may meet.
+    "absent": [
+        f"SELECT {what} FROM events WHERE {condition}{group}"
+        for condition in (
+            f"{P} IS NULL",
+            f"{P} IS NOT NULL",
+            f"{MS} IS NOT NULL",
+            f"{MS} IS NOT NULL AND {MS} > 100 AND {P} IS NULL",
+            f"{P} <> 'pro' OR {P} IS NULL",
+            f"{P} IS NULL OR {P} = 'pro' OR {P} LIKE 't%'",
+            f"({P} IN ('pro', 'free') OR {P} IS NULL) AND {M} <> 'small'",
+            f"{M} NOT LIKE '%e%' OR {M} = '' OR {M} IS NULL",
+            f"{P} IS DISTINCT FROM 'pro' AND {M} IS NOT DISTINCT FROM 'large'",
+            f"NOT ({P} = 'pro' OR {P} IS NULL)",
+            f"NOT ({P} <> 'pro' AND {P} IS NOT NULL)",
+            f"string_props['no such'] IS NULL AND {P} = 'team'",
+            f"string_props['no such'] IS NOT NULL",
+            f"string_props['no such'] <> 'a' OR string_props['no such'] IS NULL",
+            f"({P} IS NULL OR {M} IS NULL) AND tenant_id = 't1'",
+        )
+        for what, group in (
+            ("count(*), min(timestamp)", ""),
+            ("tenant_id, count(*), count(DISTINCT user_id), sum(" + MS + ")", " GROUP BY 1"),
+            ("event_name, user_id, " + P + ", timestamp", ""),
+        )
     ],
 }
