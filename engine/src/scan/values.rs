@@ -55,6 +55,8 @@ pub struct TextMatch {
     pub name: String,
     accepts: Arc<Accepts>,
     accepts_absent: bool,
+    /// What it says of every value, if that is the same: no string is looked at then.
+    of_all: Option<bool>,
     /// Dictionaries that were looked at, and what was found. They stay, so that their addresses stay theirs.
     known: Arc<Mutex<Vec<KnownMatches>>>,
 }
@@ -67,7 +69,14 @@ impl TextMatch {
         name: String,
         accepts: impl Fn(&TextTable) -> std::result::Result<Vec<bool>, String> + Send + Sync + 'static,
     ) -> Self {
-        Self { name, accepts: Arc::new(accepts), accepts_absent: false, known: Arc::default() }
+        let accepts = Arc::new(accepts);
+        Self { name, accepts, accepts_absent: false, of_all: None, known: Arc::default() }
+    }
+
+    /// All values, or none.
+    pub fn of_all(name: String, passes: bool) -> Self {
+        let accepts = move |table: &TextTable| Ok(vec![passes; table.len()]);
+        Self { of_all: Some(passes), ..Self::new(name, accepts) }
     }
 
     /// The same, which rows without the property pass as well.
@@ -77,14 +86,22 @@ impl TextMatch {
 
     /// What passes one of two for the same property.
     pub fn or(self, other: Self) -> Self {
-        let accepts_absent = self.accepts_absent || other.accepts_absent;
+        self.with(other, |one, other| one | other)
+    }
+
+    /// What passes both of two for the same property.
+    pub fn and(self, other: Self) -> Self {
+        self.with(other, |one, other| one & other)
+    }
+
+    fn with(self, other: Self, both: fn(bool, bool) -> bool) -> Self {
+        let accepts_absent = both(self.accepts_absent, other.accepts_absent);
+        let name = self.name.clone();
         let accepts = move |table: &TextTable| {
-            let mut accepted = (self.accepts)(table)?;
-            let others = (other.accepts)(table)?;
-            accepted.iter_mut().zip(others).for_each(|(one, other)| *one |= other);
-            Ok(accepted)
+            let pairs = (self.accepts)(table)?.into_iter().zip((other.accepts)(table)?);
+            Ok(pairs.map(|(one, other)| both(one, other)).collect())
         };
-        Self { accepts_absent, ..Self::new(self.name.clone(), accepts) }
+        Self { accepts_absent, ..Self::new(name, accepts) }
     }
 
     /// Which strings of a table pass.
@@ -101,6 +118,13 @@ impl TextMatch {
     pub fn mark(&self, codes: &[u32], table: &Arc<TextTable>, marks: &mut [bool]) -> Result<()> {
         if table.is_empty() {
             marks.iter_mut().for_each(|mark| *mark &= self.accepts_absent);
+            return Ok(());
+        }
+        if let Some(passes) = self.of_all {
+            let marks = marks.iter_mut().zip(codes);
+            marks.for_each(|(mark, code)| {
+                *mark &= if *code > 0 { passes } else { self.accepts_absent };
+            });
             return Ok(());
         }
         let accepts =
@@ -142,7 +166,9 @@ impl fmt::Debug for TextMatch {
 
 impl PartialEq for TextMatch {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && Arc::ptr_eq(&self.accepts, &other.accepts)
+        self.name == other.name
+            && self.accepts_absent == other.accepts_absent
+            && Arc::ptr_eq(&self.accepts, &other.accepts)
     }
 }
 

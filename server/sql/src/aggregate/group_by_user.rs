@@ -414,7 +414,8 @@ impl<'a> UserAggregator<'a> {
         let Slots::Listed(lists, _) = &mut self.slots else { return };
         let hasher = &self.hasher;
         let hash = |entry: &SlotEntry| hasher.hash_one(entry.key);
-        let mut slots = HashTable::with_capacity(self.columns.len());
+        let met = lists.iter().flatten().filter(|slot| **slot != NONE).count();
+        let mut slots = HashTable::with_capacity(met);
         for (bucket, list) in (0..).zip(std::mem::take(lists)) {
             for (user, slot) in (0..).zip(list).filter(|(_, slot)| *slot != NONE) {
                 let entry = SlotEntry { key: (user, bucket), slot };

@@ -3,7 +3,7 @@
 //! ```text
 //! avg(numeric_props['ms'])    sum("sum of measure 0"), sum("count of measure 0"); the first divided by the second
 //! count(*)                    sum(rows), or zero where there is no group
-//! count(DISTINCT user_id)     itself, over groups by user
+//! count(DISTINCT user_id)     itself, over groups by user; sum(users), or zero, over groups in which users are counted
 //! bool_or(ms > 3)             max("most of measure 0"), compared with 1
 //! ```
 //!

@@ -1,5 +1,6 @@
 //! Groups by user as a table that the optimizer puts in the place of `events`: read tenant by tenant through all sources,
-//! so that each group is complete and has one row.
+//! so that each group is complete and has one row. Where users are counted and not named, groups are by the other keys, and have a row for each
+//! chunk.
 //!
 //! Rows are cut into chunks of whole tenants, in the order of their names; for two threads:
 //!
@@ -47,7 +48,7 @@ pub struct UserGroupsTable {
     scan: Arc<Scan>,
     /// Which rows count: of which tenants and events, of which times, and with which properties.
     conditions: Conditions,
-    /// Keys and measures; the user is one of the keys.
+    /// Keys and measures; the user is one of the keys, unless users are counted.
     spec: AggregateSpec,
 }
 
@@ -103,7 +104,7 @@ impl GroupSource for UserGroupsTable {
         Ok((Reading { of: self.clone(), layout }, chunks))
     }
 
-    /// A user of one event only is rare, and groups of users are fewer.
+    /// A user of one event only is rare. Groups in which users are counted have many rows each, of some dozens of users.
     fn rows_of(&self, rows_read: usize) -> Result<usize> {
         Ok(rows_read.div_ceil(if self.spec.counts_users { 64 } else { 2 }))
     }

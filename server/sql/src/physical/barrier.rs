@@ -14,7 +14,8 @@
 //! ```
 //!
 //! A semi join asks both sides for what is asked of a key, the other one by the key's name, too: `EXISTS (SELECT 1 FROM events b WHERE b.y = a.x)` would
-//! ask `b.x` for what is asked of `a.x`. There is a barrier for such columns of that side.
+//! ask `b.x` for what is asked of `a.x`. There is a barrier for such columns of that side, which also refuses what the join itself
+//! learns of them.
 //!
 //! The rule runs before filters are pushed down, and once more before what operators will learn is, since rules in between add operators.
 
@@ -91,9 +92,10 @@ fn refused_by_semi_join(plan: &Arc<dyn ExecutionPlan>) -> Option<(usize, HashSet
         _ => [left, right].map(name_of),
     });
     let keys: Vec<_> = keys.collect();
+    // Two keys of one name may have different partners.
     let is_refused = |column: &str| {
-        let mut of_name = keys.iter().filter(|[key, _]| *key == Some(column)).peekable();
-        of_name.peek().is_some() && !of_name.any(|[_, partner]| *partner == Some(column))
+        let mut of_name = keys.iter().filter(|[key, _]| *key == Some(column));
+        of_name.any(|[_, partner]| *partner != Some(column))
     };
     let schema = other.schema();
     let names = schema.fields().iter().map(|field| field.name());

@@ -49,7 +49,7 @@ use datafusion_physical_plan::{
 use futures::StreamExt as _;
 
 use super::{
-    barrier::unique_names,
+    barrier::{BarrierExec, unique_names},
     pass_through::{PassThrough, PassThroughExec},
     rewrite::PlanRule,
 };
@@ -98,8 +98,9 @@ fn drop_unused_bounds(
     _: &ConfigOptions,
 ) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let [build, probe] = &*plan.children() else { return Ok(Transformed::no(plan)) };
-    let bounds = build.downcast_ref::<PassThroughExec<BuildBounds>>();
-    let hint = probe.downcast_ref::<PassThroughExec<ProbeBounds>>();
+    // A barrier may have been put above them, whose work is done as well.
+    let bounds = below_barrier(build).downcast_ref::<PassThroughExec<BuildBounds>>();
+    let hint = below_barrier(probe).downcast_ref::<PassThroughExec<ProbeBounds>>();
     let Some((bounds, hint)) = bounds.zip(hint) else { return Ok(Transformed::no(plan)) };
     let mut used = Vec::new();
     for comparison in &bounds.purpose.0.comparisons {
@@ -115,6 +116,11 @@ fn drop_unused_bounds(
     };
     let inputs = vec![build, Arc::clone(&hint.input)];
     Ok(Transformed::yes(replace_children_if_necessary(plan, inputs)?))
+}
+
+/// What a barrier hands rows on from, if there is one.
+fn below_barrier(plan: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
+    plan.downcast_ref::<BarrierExec>().map_or(plan, |barrier| &barrier.input)
 }
 
 /// Whether an operator of a plan has a filter among its expressions.

@@ -23,7 +23,7 @@
 //! And what stays with DataFusion: `OR` between two columns, `IS NULL` of other columns, comparisons of two columns, functions, `LIKE` with a pattern that is computed or
 //! has no wildcard. Nothing that is pushed down is checked again, so it has to be exact.
 
-use std::{borrow::Cow, cmp::Ordering, ops::Range};
+use std::{borrow::Cow, cmp::Ordering, collections::HashSet, ops::Range};
 
 use arrow::{
     array::StringArray,
@@ -60,7 +60,7 @@ pub struct Conditions {
     /// First millisecond after the interval, since 1970; `None` is unbounded.
     pub to_ms: Option<i64>,
     /// Conditions on string and numeric properties.
-    /// A row without the property meets none of them.
+    /// A row without the property meets those alone that say so: `plan IS NULL`.
     pub filter: Filter,
 }
 
@@ -271,16 +271,18 @@ fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
             let subject = subject(kind, expr)?;
             let others: Vec<String> =
                 list.iter().map(|item| text(literal(item)?)).collect::<Option<_>>()?;
-            let is_other = move |text: &[u8]| others.iter().any(|other| other.as_bytes() == text);
-            Some(vec![matching(kind, subject, move |text| !is_other(text))?])
+            let others: HashSet<Vec<u8>> = others.into_iter().map(String::into_bytes).collect();
+            Some(vec![matching(kind, subject, move |text| !others.contains(text))?])
         }
         Expr::Like(like) => alike(kind, like).map(|one| vec![one]),
         Expr::IsNull(expr) => match subject(kind, expr)? {
-            Subject::Text(name) => Some(vec![Condition::Alike(of_all(name, false).or_absent())]),
+            Subject::Text(name) => {
+                Some(vec![Condition::Alike(TextMatch::of_all(name, false).or_absent())])
+            }
             _ => None,
         },
         Expr::IsNotNull(expr) => match subject(kind, expr)? {
-            Subject::Text(name) => Some(vec![Condition::Alike(of_all(name, true))]),
+            Subject::Text(name) => Some(vec![Condition::Alike(TextMatch::of_all(name, true))]),
             Subject::Number(name) => {
                 Some(vec![Condition::Number(name, f64::NEG_INFINITY, f64::INFINITY)])
             }
@@ -346,42 +348,41 @@ fn accepted(
     }
 }
 
-/// Every value of a string property, or none.
-fn of_all(name: String, passes: bool) -> TextMatch {
-    TextMatch::new(name, move |table| Ok(vec![passes; table.len()]))
-}
-
 /// One of several values of a string property.
 fn of_list(name: &str, any_of: &[String]) -> TextMatch {
-    let any_of = any_of.to_vec();
-    let is_one = move |text: &[u8]| any_of.iter().any(|one| one.as_bytes() == text);
+    let any_of: HashSet<Vec<u8>> = any_of.iter().map(|one| one.as_bytes().to_vec()).collect();
     TextMatch::new(name.to_owned(), move |table| {
-        Ok((0..table.len()).map(|at| is_one(table.at(at))).collect())
+        Ok((0..table.len()).map(|at| any_of.contains(table.at(at))).collect())
     })
 }
 
 /// One of two conditions on the same column.
 /// `plan = 'pro' OR plan IS NULL` is one condition; `plan = 'pro' OR ms > 3` is none that the engine has.
 fn either(one: Vec<Condition>, other: Vec<Condition>) -> Option<Condition> {
-    let ([one], [other]) = (&*one, &*other) else { return None };
     let all = |a: &[String], b: &[String]| a.iter().chain(b).cloned().collect();
-    match (one, other) {
-        (Condition::Tenants(a), Condition::Tenants(b)) => Some(Condition::Tenants(all(a, b))),
-        (Condition::Events(a), Condition::Events(b)) => Some(Condition::Events(all(a, b))),
-        (Condition::Text(a, some), Condition::Text(b, others)) if a == b => {
+    match (&*one, &*other) {
+        ([Condition::Tenants(a)], [Condition::Tenants(b)]) => Some(Condition::Tenants(all(a, b))),
+        ([Condition::Events(a)], [Condition::Events(b)]) => Some(Condition::Events(all(a, b))),
+        ([Condition::Text(a, some)], [Condition::Text(b, others)]) if a == b => {
             Some(Condition::Text(a.clone(), all(some, others)))
         }
-        (Condition::Alike(a), Condition::Alike(b)) if a.name == b.name => {
-            Some(Condition::Alike(a.clone().or(b.clone())))
+        _ => {
+            let (one, other) = (of_one_property(&one)?, of_one_property(&other)?);
+            (one.name == other.name).then(|| Condition::Alike(one.or(other)))
         }
-        (Condition::Alike(a), Condition::Text(b, list))
-        | (Condition::Text(b, list), Condition::Alike(a))
-            if a.name == *b =>
-        {
-            Some(Condition::Alike(a.clone().or(of_list(b, list))))
-        }
-        _ => None,
     }
+}
+
+/// Conditions that are all on one string property, as one: `plan <> 'pro' AND plan <> 'free'`.
+fn of_one_property(conditions: &[Condition]) -> Option<TextMatch> {
+    let matches = conditions.iter().map(|condition| match condition {
+        Condition::Alike(alike) => Some(alike.clone()),
+        Condition::Text(name, list) => Some(of_list(name, list)),
+        _ => None,
+    });
+    let mut matches = matches.collect::<Option<Vec<_>>>()?.into_iter();
+    let first = matches.next()?;
+    matches.try_fold(first, |all, one| (all.name == one.name).then(|| all.and(one)))
 }
 
 /// The map and the name of `map['name']`.

@@ -48,7 +48,7 @@ use super::{
     errors::broken,
     first_rows::FirstRows,
     row_reader::{ColumnSource, Reading},
-    scan_filters::{ScanFilters, TimeBounds},
+    scan_filters::{KnownFilter, ScanFilters, TimeBounds},
     tenant_partitions::partition_of_tenants,
 };
 
@@ -449,6 +449,10 @@ impl RowBatches {
         let reading = Arc::clone(&self.reading);
         let Some(source) = reading.scan.sources().get(part.source) else { return Ok(None) };
         let known = self.filters.current(&reading.schema)?;
+        if known.as_ref().is_some_and(KnownFilter::passes_none) {
+            self.skipped.add(1);
+            return Ok(None);
+        }
         if let (Some(known), Some(time)) = (&known, reading.time()) {
             let (first, last) = known.times(time);
             if part.times.1 < first || part.times.0 > last {

@@ -189,6 +189,15 @@ impl KnownFilter {
         Ok(Some(Self { conditions, hints_from, columns, schema }))
     }
 
+    /// Whether no row passes, as a join says whose smaller side has no value to compare with.
+    pub fn passes_none(&self) -> bool {
+        let is_false = |condition: &Arc<dyn PhysicalExpr>| {
+            let literal = condition.downcast_ref::<Literal>();
+            literal.is_some_and(|one| *one.value() == ScalarValue::Boolean(Some(false)))
+        };
+        self.conditions.iter().any(is_false)
+    }
+
     /// Times outside of which no row passes; `time` is the column of times in the scan's schema.
     /// Both ends are included; `(i64::MIN, i64::MAX)` where nothing is known.
     pub fn times(&self, time: usize) -> TimeBounds {

@@ -442,8 +442,10 @@ STATEMENTS = {
         # What is asked of a key of a semi join is not asked of a column of its other side that has the same name.
         f"SELECT s.tenant_id, count(*), min(s.a) FROM (VALUES ('t1', 20.0), ('t2', 30.0)) f (t, x) JOIN (SELECT e.tenant_id, e.a FROM (SELECT tenant_id, {MS} AS a FROM events) e WHERE EXISTS (SELECT 1 FROM (SELECT {MS} AS b, {COST} AS a FROM events WHERE event_name = 'call') x WHERE x.b = e.a AND x.a < e.a)) s ON s.tenant_id = f.t AND s.a > f.x GROUP BY 1",
         f"SELECT s.tenant_id, count(*) FROM (SELECT {MS} AS ms FROM events WHERE {MS} > 200 AND tenant_id = 't1' GROUP BY 1) f JOIN (SELECT e.tenant_id, e.a FROM (SELECT tenant_id, {MS} AS a FROM events) e WHERE EXISTS (SELECT 1 FROM (SELECT {MS} AS b, {COST} AS a FROM events WHERE event_name = 'call') x WHERE x.b = e.a AND x.a < e.a)) s ON s.a = f.ms GROUP BY 1",
+        f"SELECT count(*) FROM (SELECT DISTINCT {COST} AS v FROM events WHERE tenant_id = 't1') f JOIN (SELECT b.x FROM (SELECT tenant_id, user_id, {MS} AS x FROM events WHERE event_name = 'call') a JOIN (SELECT tenant_id, user_id, {COST} AS x FROM events) b ON b.tenant_id = a.tenant_id AND b.user_id = a.user_id WHERE EXISTS (SELECT 1 FROM (SELECT {MS} AS x, {COST} AS y FROM events) c WHERE c.x = a.x AND c.y = b.x)) s ON s.x = f.v",
         f"SELECT e.a, e.tenant_id FROM (SELECT tenant_id, user_id, {MS} AS a, timestamp FROM events) e WHERE EXISTS (SELECT 1 FROM (SELECT {MS} AS b, {COST} AS a FROM events WHERE event_name = 'call') x WHERE x.b = e.a AND x.a < e.a) ORDER BY e.a DESC, e.timestamp, e.user_id NULLS LAST, e.tenant_id LIMIT 9",
-    ],    # Conditions that rows without a property may meet.
+    ],
+    # Conditions that rows without a property may meet.
     "absent": [
         f"SELECT {what} FROM events WHERE {condition}{group}"
         for condition in (
@@ -457,6 +459,10 @@ STATEMENTS = {
             f"{M} NOT LIKE '%e%' OR {M} = '' OR {M} IS NULL",
             f"{P} IS DISTINCT FROM 'pro' AND {M} IS NOT DISTINCT FROM 'large'",
             f"NOT ({P} = 'pro' OR {P} IS NULL)",
+            f"{P} NOT IN ('pro', 'free') OR {P} IS NULL",
+            f"{M} NOT IN ('small', 'large', '', 'Größe', '日本') OR {M} IS NULL",
+            f"{M} IN ('small', 'large', '', 'Größe', '日本') OR {M} IS NULL",
+            f"{P} = 'pro' OR {P} <> 'team'",
             f"NOT ({P} <> 'pro' AND {P} IS NOT NULL)",
             f"string_props['no such'] IS NULL AND {P} = 'team'",
             f"string_props['no such'] IS NOT NULL",
@@ -466,7 +472,7 @@ STATEMENTS = {
         for what, group in (
             ("count(*), min(timestamp)", ""),
             ("tenant_id, count(*), count(DISTINCT user_id), sum(" + MS + ")", " GROUP BY 1"),
-            ("event_name, user_id, " + P + ", timestamp", ""),
+            ("event_name, user_id, " + P + ", timestamp", f" ORDER BY timestamp, event_name, user_id NULLS LAST, {P} NULLS LAST, tenant_id LIMIT 12"),
         )
     ],
 }
