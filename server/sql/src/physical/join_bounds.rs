@@ -349,15 +349,6 @@ impl BuildBounds {
 impl PassThrough for BuildBounds {
     const NAME: &'static str = "BuildBoundsExec";
 
-    fn filters(
-        &self,
-        input: &Arc<dyn ExecutionPlan>,
-        _: FilterPushdownPhase,
-        from_above: &[Arc<dyn PhysicalExpr>],
-    ) -> Result<ChildFilterDescription> {
-        ChildFilterDescription::from_child(from_above, input)
-    }
-
     fn look_at(
         &self,
         batches: SendableRecordBatchStream,

@@ -28,7 +28,7 @@ pub trait PassThrough: fmt::Debug + Clone + Send + Sync + 'static {
     /// The operator's name in a plan.
     const NAME: &'static str;
 
-    /// Which filters the input is asked for, of those that come from above and of its own.
+    /// Which filters the input is asked for, of those that come from above and of its own: all from above, unless the operator says otherwise.
     ///
     /// Errors: what the library says.
     fn filters(
@@ -36,7 +36,10 @@ pub trait PassThrough: fmt::Debug + Clone + Send + Sync + 'static {
         input: &Arc<dyn ExecutionPlan>,
         phase: FilterPushdownPhase,
         from_above: &[Arc<dyn PhysicalExpr>],
-    ) -> Result<ChildFilterDescription>;
+    ) -> Result<ChildFilterDescription> {
+        let _ = phase;
+        ChildFilterDescription::from_child(from_above, input)
+    }
 
     /// The batches of one of so many partitions of the input, which are handed on as they are.
     fn look_at(
