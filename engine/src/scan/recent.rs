@@ -84,7 +84,7 @@ impl Recent {
         &self.names
     }
 
-    /// The rows of a morsel by the hour, day or week in which they begin.
+    /// The rows of a morsel by buckets of time.
     pub fn bucket_runs(&self, morsel: &Morsel, grain: Option<Grain>) -> Vec<BucketRun> {
         let mut out = Vec::new();
         for row_range in &morsel.row_ranges {
@@ -92,6 +92,14 @@ impl Recent {
                 push_rows(&mut out, row_range.series, 0, row_range.rows.len() as u32);
                 continue;
             };
+            // Rows in memory are of the last minutes mostly.
+            let ends = self.series.get(row_range.series).map(|one| [one.first_ms, one.last_ms]);
+            if let Some([first, last]) = ends.map(|ends| ends.map(|ms| grain.start(ms)))
+                && first == last
+            {
+                push_rows(&mut out, row_range.series, first, row_range.rows.len() as u32);
+                continue;
+            }
             for ms in self.image.times(&row_range.rows) {
                 push_rows(&mut out, row_range.series, grain.start(ms), 1);
             }

@@ -37,7 +37,7 @@ pub struct SeriesFilter<'a> {
     pub names: Option<&'a [String]>,
 }
 
-/// Width of time buckets.
+/// Width of time buckets. Each width is a multiple of those behind it, so of two the greater variant parts rows as both do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grain {
     /// By the week, which begins on a Monday, in UTC.
@@ -46,8 +46,16 @@ pub enum Grain {
     Day,
     /// By the hour.
     Hour,
+    /// By the quarter of an hour.
+    QuarterHour,
+    /// By five minutes.
+    FiveMinutes,
+    /// By the minute.
+    Minute,
 }
 
+/// Milliseconds of a minute.
+const MINUTE_MS: i64 = 60_000;
 /// A Monday at midnight, 1969-12-29: weeks are counted from it.
 const WEEKS_FROM_MS: i64 = -3 * DAY_MS;
 
@@ -58,15 +66,15 @@ impl Grain {
             Self::Week => 7 * DAY_MS,
             Self::Day => DAY_MS,
             Self::Hour => HOUR_MS,
+            Self::QuarterHour => 15 * MINUTE_MS,
+            Self::FiveMinutes => 5 * MINUTE_MS,
+            Self::Minute => MINUTE_MS,
         }
     }
 
-    /// The start of the hour, day or week of a time.
+    /// The start of the bucket of a time.
     pub fn start(self, ms: i64) -> i64 {
-        let from = match self {
-            Self::Week => WEEKS_FROM_MS,
-            Self::Day | Self::Hour => 0,
-        };
+        let from = if self == Self::Week { WEEKS_FROM_MS } else { 0 };
         let steps = ms.saturating_sub(from).div_euclid(self.step_ms());
         steps.saturating_mul(self.step_ms()).saturating_add(from)
     }
@@ -183,6 +191,23 @@ mod tests {
         both.merge(&TimeBuckets { grain: Some(Grain::Week), boundaries: vec![7, 3, 7] });
         assert_eq!(both, TimeBuckets { grain: Some(Grain::Day), boundaries: vec![3, 7] });
         assert_eq!(both.count(0, 3 * DAY_MS), 6);
+        let minutes = [Grain::Minute, Grain::FiveMinutes, Grain::QuarterHour, Grain::Hour];
+        let at = DAY_MS + 44 * MINUTE_MS + 59_999;
+        let starts = minutes.map(|grain| (grain.start(at) - DAY_MS) / MINUTE_MS);
+        assert_eq!(starts, [44, 40, 30, 0]);
+        assert_eq!(minutes.map(|grain| grain.start(-1)), [-1, -5, -15, -60].map(|n| n * MINUTE_MS));
+        // The finer of two parts rows wherever the coarser does.
+        let grains = [
+            Grain::Week,
+            Grain::Day,
+            Grain::Hour,
+            Grain::QuarterHour,
+            Grain::FiveMinutes,
+            Grain::Minute,
+        ];
+        for pair in grains.windows(2) {
+            assert!(pair[0] < pair[1] && pair[0].step_ms() % pair[1].step_ms() == 0, "{pair:?}");
+        }
         let before = both.clone();
         both.merge(&TimeBuckets { grain: None, boundaries: vec![DAY_MS] });
         assert_eq!(both, before, "a day begins there");

@@ -225,7 +225,7 @@ impl Sealed {
         self.file.text(name)?.map_or(Ok(0), |reader| reader.value_count())
     }
 
-    /// The rows of a morsel by the hour, day or week in which they begin.
+    /// The rows of a morsel by buckets of time.
     ///
     /// Errors: `Corrupt`.
     pub fn bucket_runs(
@@ -247,7 +247,12 @@ impl Sealed {
                 push_rows(&mut out, row_range.series, start, rows);
                 continue;
             }
-            let Some(hours) = self.hours_rather_than(times.cost(&row_range.rows))? else {
+            // Hours of a segment do not say which minutes rows are of.
+            let hours = match grain.step_ms() < HOUR_MS {
+                true => None,
+                false => self.hours_rather_than(times.cost(&row_range.rows))?,
+            };
+            let Some(hours) = hours else {
                 self.stretches_of_times(row_range, &grain.into(), times, &mut out)?;
                 continue;
             };

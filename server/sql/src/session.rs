@@ -9,6 +9,7 @@
 //!   Tables::new             the three tables over the snapshot
 //!   Planning::logical       names are looked up            No field named tenant
 //!   with_params             $1, $2 get their values        $2 has no value: params holds 1
+//!   with_values             scalar subqueries get theirs   as of the whole statement, which each of them is
 //!   Planning::physical      operators                      types that do not go together
 //!   execute_stream          batches, as they are written   the statement takes more memory than there is for it
 //!   Writer                  columns, rows, Done            a row of the answer has more than a megabyte
@@ -60,9 +61,12 @@ mod sharing;
 
 mod planning;
 
+mod scalar_subqueries;
+
 use cast_names::{is_clash, may_clash, with_named_casts};
 use library::Library;
 use planning::{Planning, Tables};
+use scalar_subqueries::with_values;
 
 /// A session without tables: what takes time to make and is the same for everybody.
 /// Copies share its memory, functions and rules. A worker answers over it two statements without rows and then its own.
@@ -136,16 +140,17 @@ pub async fn answer_admitted(
     let tables = Tables::new(&scan);
     let failed = |error: DataFusionError| refusal(&error, &tables.columns);
     let planning = Planning::new(&session.config, &session.library, &tables);
-    let planned = |statement| {
-        let plan = planning.logical(statement).map_err(failed)?;
-        planning.physical(with_params(plan, &ask.params)?).map_err(failed)
+    let planned = async |statement| {
+        let plan = with_params(planning.logical(statement).map_err(failed)?, &ask.params)?;
+        let plan = with_values(plan, &planning, || session.task()).await.map_err(failed)?;
+        planning.physical(plan).map_err(failed)
     };
     // Planning takes the statement apart, so a second attempt needs a copy.
     let spare = may_clash(&statement).then(|| statement.clone());
-    let plan = planned(statement).or_else(|refusal| match spare {
-        Some(spare) if is_clash(&refusal) => planned(with_named_casts(spare)),
-        _ => Err(refusal),
-    })?;
+    let plan = match (planned(statement).await, spare) {
+        (Err(refusal), Some(spare)) if is_clash(&refusal) => planned(with_named_casts(spare)).await,
+        (plan, _) => plan,
+    }?;
     let mut rows = execute_stream(plan, session.task()).map_err(failed)?;
     let mut writer = Writer::new(&rows.schema(), ask, out)?;
     while let Some(batch) = rows.next().await {

@@ -227,7 +227,10 @@ fn stretches_are_the_buckets_of_their_rows() {
         (all.clone(), None, boundaries.clone()),
         (odd - 5 * DAY_MS..odd + 7, None, boundaries.clone()),
         (all.clone(), Some(Grain::Day), boundaries.clone()),
-        (odd - 5 * DAY_MS..odd + 7, Some(Grain::Hour), boundaries),
+        (odd - 5 * DAY_MS..odd + 7, Some(Grain::Hour), boundaries.clone()),
+        (all.clone(), Some(Grain::QuarterHour), vec![]),
+        (odd - 5 * DAY_MS..odd + 7, Some(Grain::FiveMinutes), boundaries),
+        (odd - 5 * DAY_MS..odd, Some(Grain::Minute), vec![]),
     ] {
         expect_stretches(&scan, &times, &TimeBuckets { grain, boundaries });
     }
@@ -289,7 +292,7 @@ fn bounds_and_buckets_are_found_in_series_of_many_vectors() {
     }
     let all = i64::MIN..i64::MAX;
     let (first, last) = (times[0], times[19_999]);
-    for grain in [None, Some(Grain::Day), Some(Grain::Hour)] {
+    for grain in [None, Some(Grain::Day), Some(Grain::Hour), Some(Grain::QuarterHour)] {
         // One is looked for; between many, times are read one after the other.
         for boundaries in [1, 40, 200] {
             let step = (last - first) / (boundaries + 1);

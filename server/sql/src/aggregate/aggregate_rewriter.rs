@@ -183,8 +183,8 @@ impl<'a> AggregateRewriter<'a> {
             RowsPerGroup::OneOfUser
         };
         // Users seldom do the same twice in an hour: their groups are nearly as many as rows, and must be grouped again.
-        let is_by_hour = spec.buckets().grain == Some(Grain::Hour);
-        if matches!(rows, RowsPerGroup::Many | RowsPerGroup::Numbered) && is_by_hour {
+        let is_by_hour_or_finer = spec.buckets().grain >= Some(Grain::Hour);
+        if matches!(rows, RowsPerGroup::Many | RowsPerGroup::Numbered) && is_by_hour_or_finer {
             return Ok(None);
         }
         // Distinct counts of two rows of a group cannot be added: both may have counted a value.

@@ -5,11 +5,12 @@
 //! timestamp >= TIMESTAMP '2026-11-06 00:00:00'           another value from then on
 //! floor(extract(epoch FROM timestamp) / 86400)           another value each day
 //! date_trunc('day', timestamp AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Berlin')      another value at 22:00 or 23:00
+//! date_bin(INTERVAL '15 minutes', timestamp)             another value each quarter of an hour
 //! extract(minute FROM timestamp)                         another value each minute: nothing is said of it
 //! ```
 //!
 //! What rises with time, or falls, has one value from a time to another if it has the same at both. So such an expression is
-//! computed at the first and the last millisecond of each week, day or hour of a table, and nothing need be known of it. What a clock of a
+//! computed at the first and the last millisecond of each week, day, hour or less of a table, and nothing need be known of it. What a clock of a
 //! zone shows rises within each hour in which it is not set.
 //!
 //! `floor(extract(epoch FROM timestamp) / 86400)` over the three weeks from 2026-10-26 on:
@@ -24,12 +25,12 @@
 use std::{cell::OnceCell, sync::Arc};
 
 use arrow::{
-    array::{Array as _, AsArray as _, BooleanArray},
+    array::{Array as _, ArrayRef, AsArray as _, BooleanArray},
     compute::{
         cast,
         kernels::cmp::{distinct, not_distinct},
     },
-    datatypes::{DataType, Int64Type},
+    datatypes::{DataType, Int64Type, TimeUnit},
 };
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{BinaryExpr, Cast, Expr, Operator, expr::ScalarFunction};
@@ -38,8 +39,13 @@ use inlay_engine::rows::{Grain, Scan, TimeBuckets};
 use super::{aggregate_spec::bounds, time_values::values};
 use crate::tables::{Kind, KnownSteps, Steps, Table, kept_cast, time_boundaries};
 
-/// Weeks, days or hours of a table at whose ends an expression is computed, at most: hours of four years.
+/// Steps of a table at whose ends an expression is computed, at most: hours of four years, or minutes of four weeks.
 const STEPS_MAX: i64 = 40_000;
+/// Widths of buckets, the widest first.
+const GRAINS: [Grain; 6] =
+    [Grain::Week, Grain::Day, Grain::Hour, Grain::QuarterHour, Grain::FiveMinutes, Grain::Minute];
+/// Nanoseconds of a millisecond.
+const NANOSECONDS: i64 = 1_000_000;
 /// Boundaries are named where there is at most one for so many steps; else the steps are.
 const FEW: usize = 4;
 /// Integers that are added, at most, so that nothing wraps around.
@@ -114,7 +120,7 @@ impl Times {
         *self.span.get_or_init(|| span().unwrap_or_default())
     }
 
-    /// Buckets of a monotone expression, if it has one value in each week, day or hour.
+    /// Buckets of a monotone expression, if it has one value in each week, day, hour, or the quarters, fives and single minutes of one.
     fn steps(&self, expr: &Expr) -> Result<Option<Steps>> {
         let clock = clock_of(expr);
         if is_time(expr) || clock.is_none() && !is_monotone(expr) {
@@ -126,7 +132,7 @@ impl Times {
         let mut found = None;
         let grains: &[Grain] = match clock {
             Some(_) => &[Grain::Hour],
-            None => &[Grain::Week, Grain::Day, Grain::Hour],
+            None => &GRAINS,
         };
         for grain in grains {
             found = self.steps_of(expr, clock, *grain)?;
@@ -154,15 +160,12 @@ impl Times {
         {
             return Ok(None);
         }
-        // What cannot be computed for every time is left to those of rows.
-        let (Some(at_starts), Some(at_ends)) = (values(expr, starts.clone())?, values(expr, ends)?)
-        else {
-            return Ok(None);
-        };
-        let Ok(is_same) = not_distinct(&at_starts, &at_ends) else { return Ok(None) };
-        if is_same.true_count() < starts.len() {
+        // An expression that is not the same in some step seldom is in the first one.
+        let of_first = |times: &[i64]| times.first().copied().into_iter().collect();
+        if constant_values(expr, of_first(&starts), of_first(&ends))?.is_none() {
             return Ok(None);
         }
+        let Some(at_starts) = constant_values(expr, starts.clone(), ends)? else { return Ok(None) };
         let (before, after) =
             (at_starts.slice(0, starts.len() - 1), at_starts.slice(1, starts.len() - 1));
         let changes: BooleanArray = distinct(&before, &after)?;
@@ -178,6 +181,16 @@ impl Times {
         // A clock that is set back shows an hour again.
         Ok(Some(Steps { buckets, is_injective: clock.is_none() }))
     }
+}
+
+/// The values of an expression at the starts of steps, if each is its value at the step's end, too. Nothing where it cannot be computed at
+/// every time: that is left to those of rows.
+fn constant_values(expr: &Expr, starts: Vec<i64>, ends: Vec<i64>) -> Result<Option<ArrayRef>> {
+    let (Some(at_starts), Some(at_ends)) = (values(expr, starts)?, values(expr, ends)?) else {
+        return Ok(None);
+    };
+    let Ok(is_same) = not_distinct(&at_starts, &at_ends) else { return Ok(None) };
+    Ok((is_same.true_count() == at_starts.len()).then_some(at_starts))
 }
 
 /// What a clock of a zone shows, where an expression takes nothing else of the time, and only in whole hours or more:
@@ -316,6 +329,7 @@ fn grain_of(expr: &Expr) -> Option<Grain> {
             let [Expr::Literal(part, _), time] = &*call.args else { return None };
             let part = part.try_as_str().flatten().filter(|_| is_time(time))?.to_lowercase();
             match (call.func.name(), &*part) {
+                ("date_trunc", "minute") => Some(Grain::Minute),
                 ("date_part" | "date_trunc", "hour") => Some(Grain::Hour),
                 ("date_part" | "date_trunc", "week") => Some(Grain::Week),
                 ("date_part" | "date_trunc", "day" | "month" | "quarter" | "year")
@@ -330,26 +344,43 @@ fn grain_of(expr: &Expr) -> Option<Grain> {
     }
 }
 
-/// The grain that an expression cuts times to: it rises with them and has another value for each hour, day or week.
+/// The grain that an expression cuts times to: it rises with them and has another value for each bucket.
 pub fn truncated(expr: &Expr) -> Option<Grain> {
-    let grain = grain_of(expr)?;
-    let part = match grain {
-        Grain::Week => "week",
-        Grain::Day => "day",
-        Grain::Hour => "hour",
-    };
-    let is_cut = match expr {
-        Expr::ScalarFunction(call) => {
-            let is_part = |arg: &Expr| {
-                matches!(arg, Expr::Literal(value, _)
-                    if value.try_as_str().flatten().is_some_and(|text| text.eq_ignore_ascii_case(part)))
-            };
-            call.func.name() == "date_trunc" && call.args.first().is_some_and(is_part)
-        }
+    let Expr::ScalarFunction(call) = expr else {
         // A date.
-        _ => true,
+        return grain_of(expr);
     };
-    is_cut.then_some(grain)
+    match (call.func.name(), &*call.args) {
+        ("date_trunc", [Expr::Literal(part, _), _]) => {
+            let part = part.try_as_str().flatten()?.to_lowercase();
+            grain_of(expr).filter(|_| ["week", "day", "hour", "minute"].contains(&&*part))
+        }
+        ("date_bin", [Expr::Literal(stride, _), time]) if is_time(time) => binned(stride, 0),
+        ("date_bin", [Expr::Literal(stride, _), time, Expr::Literal(origin, _)])
+            if is_time(time) =>
+        {
+            let origin = origin.cast_to(&DataType::Timestamp(TimeUnit::Millisecond, None)).ok()?;
+            let ScalarValue::TimestampMillisecond(Some(ms), _) = origin else { return None };
+            binned(stride, ms)
+        }
+        _ => None,
+    }
+}
+
+/// The grain whose buckets are as wide as a stride, if one of them begins at an origin.
+fn binned(stride: &ScalarValue, origin_ms: i64) -> Option<Grain> {
+    let stride_ms = match stride {
+        ScalarValue::DurationMillisecond(Some(ms)) => *ms,
+        ScalarValue::IntervalMonthDayNano(Some(stride))
+            if stride.months == 0 && stride.nanoseconds % NANOSECONDS == 0 =>
+        {
+            let of_days = i64::from(stride.days) * Grain::Day.step_ms();
+            of_days.saturating_add(stride.nanoseconds / NANOSECONDS)
+        }
+        _ => return None,
+    };
+    let mut grains = GRAINS.into_iter();
+    grains.find(|grain| grain.step_ms() == stride_ms && grain.start(origin_ms) == origin_ms)
 }
 
 /// Whether an expression is the time itself, in one unit or another, in UTC.

@@ -4,6 +4,7 @@
 //! tree of the statement              as the gate has left it
 //! logical plan                       tables, columns and functions are looked up                 Planning::logical
 //! with values for $1, $2             session.rs
+//! with values of scalar subqueries   scalar_subqueries.rs
 //! analyzed plan                      types fit; DISTINCT ON, IN and casts as in PostgreSQL       library.analyzer
 //! plan and shared tables             subqueries that are used several times                      share
 //! improved plan                      conditions and columns at the tables                        library.optimizer

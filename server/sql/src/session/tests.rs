@@ -555,6 +555,7 @@ fn groups_by_user_are_complete_as_they_are_read() {
     }
 }
 
+mod early;
 mod join_bounds;
 mod plans;
 mod scans;

@@ -475,4 +475,47 @@ STATEMENTS = {
             ("event_name, user_id, " + P + ", timestamp", f" ORDER BY timestamp, event_name, user_id NULLS LAST, {P} NULLS LAST, tenant_id LIMIT 12"),
         )
     ],
+    "minutes": [
+        (
+            f"SELECT {ours} AS part{more} FROM events{where} GROUP BY 1 ORDER BY 1 DESC LIMIT 9",
+            f"SELECT {theirs} AS part{more} FROM events{where} GROUP BY 1 ORDER BY 1 DESC LIMIT 9",
+            None,
+        )
+        for ours, theirs in (
+            ("date_bin(INTERVAL '15 minutes', timestamp)", "time_bucket(INTERVAL '15 minutes', timestamp)"),
+            ("date_bin(INTERVAL '5 minutes', timestamp, TIMESTAMP '2001-01-01 00:35:00')", "time_bucket(INTERVAL '5 minutes', timestamp)"),
+            ("date_bin(INTERVAL '10 minutes', timestamp, TIMESTAMP '2001-01-01 00:05:00')", "time_bucket(INTERVAL '10 minutes', timestamp, TIMESTAMP '2001-01-01 00:05:00')"),
+            ("date_bin(INTERVAL '1 hour', timestamp, TIMESTAMP '2001-01-01 00:30:00')", "time_bucket(INTERVAL '1 hour', timestamp, TIMESTAMP '2001-01-01 00:30:00')"),
+            ("date_bin(INTERVAL '7 days', timestamp, TIMESTAMP '2001-01-01 00:00:00')", "time_bucket(INTERVAL '7 days', timestamp, TIMESTAMP '2001-01-01 00:00:00')"),
+            ("date_bin(INTERVAL '1 day', timestamp)", "time_bucket(INTERVAL '1 day', timestamp)"),
+            ("date_trunc('minute', timestamp)", "date_trunc('minute', timestamp)"),
+            ("floor(extract(epoch FROM timestamp) / 900)", "floor(epoch(timestamp) / 900)"),
+        )
+        for more in (
+            ", count(*)",
+            f", count({MS}), sum({MS}), max({COST}), count(*) FILTER (WHERE {P} = 'pro')",
+            ", count(DISTINCT user_id), min(timestamp)",
+        )
+        for where in ("", f" WHERE tenant_id IN ('t1', 't2') AND timestamp < TIMESTAMP '2026-11-18 03:04:05' AND {P} IS NOT NULL")
+    ]
+    + [
+        f"SELECT {what} FROM events WHERE {condition}{group}"
+        for condition in (
+            "timestamp > (SELECT max(timestamp) FROM events) - INTERVAL '1 day'",
+            "timestamp >= (SELECT min(timestamp) FROM events WHERE tenant_id = 't1' AND event_name = 'export') AND timestamp < (SELECT max(timestamp) FROM events) - INTERVAL '36 hours'",
+            f"{MS} > (SELECT avg({MS}) FROM events)",
+            f"{MS} > (SELECT avg({MS}) FROM events) AND {P} = (SELECT max({P}) FROM events WHERE {MS} > (SELECT avg({MS}) FROM events e WHERE e.tenant_id = 't1'))",
+            "tenant_id = (SELECT tenant_id FROM events GROUP BY 1 ORDER BY count(*) DESC, tenant_id LIMIT 1)",
+            "tenant_id <> (SELECT tenant_id FROM events WHERE 1 = 0)",
+            "timestamp > (SELECT max(timestamp) FROM events WHERE tenant_id = 'nobody')",
+            f"{P} = (SELECT 'pro') OR {COST} < (SELECT min({COST}) FROM events) + 1",
+            f"user_id IN ('u1', (SELECT max(user_id) FROM events)) AND {MS} BETWEEN (SELECT 1) AND (SELECT max({MS}) - 10 FROM events)",
+            f"length(user_id) > (SELECT count(DISTINCT {P}) - 1 FROM events) AND date_trunc('day', timestamp) = (SELECT date_trunc('day', max(timestamp)) FROM events)",
+        )
+        for what, group in (
+            ("count(*), min(timestamp), max(timestamp)", ""),
+            (f"tenant_id, count(*), sum({MS})", " GROUP BY 1"),
+            ("event_name, user_id, timestamp", " ORDER BY timestamp, event_name, user_id NULLS LAST, tenant_id LIMIT 7"),
+        )
+    ],
 }
