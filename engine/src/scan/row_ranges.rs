@@ -37,7 +37,8 @@ pub struct SeriesFilter<'a> {
     pub names: Option<&'a [String]>,
 }
 
-/// Width of time buckets. Each width is a multiple of those behind it, so of two the greater variant parts rows as both do.
+/// Width of time buckets. Each width is a multiple of the next one, so rows that two widths tell apart are told apart by the finer, which is
+/// the greater variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grain {
     /// By the week, which begins on a Monday, in UTC.
@@ -109,7 +110,7 @@ impl TimeBuckets {
         self.boundaries.extend(&other.boundaries);
         self.boundaries.sort_unstable();
         self.boundaries.dedup();
-        // An hour, a day or a week begins there anyway.
+        // A bucket of the grain begins there anyway.
         if let Some(grain) = self.grain {
             self.boundaries.retain(|boundary| grain.start(*boundary) != *boundary);
         }

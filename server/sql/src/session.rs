@@ -9,7 +9,7 @@
 //!   Tables::new             the three tables over the snapshot
 //!   Planning::logical       names are looked up            No field named tenant
 //!   with_params             $1, $2 get their values        $2 has no value: params holds 1
-//!   with_values             scalar subqueries get theirs   as of the whole statement, which each of them is
+//!   with_values             scalar subqueries get theirs   errors of each, as of a statement
 //!   Planning::physical      operators                      types that do not go together
 //!   execute_stream          batches, as they are written   the statement takes more memory than there is for it
 //!   Writer                  columns, rows, Done            a row of the answer has more than a megabyte

@@ -183,7 +183,11 @@ impl<'a> AggregateRewriter<'a> {
             RowsPerGroup::OneOfUser
         };
         // Users seldom do the same twice in an hour: their groups are nearly as many as rows, and must be grouped again.
-        let is_by_hour_or_finer = spec.buckets().grain >= Some(Grain::Hour);
+        let buckets = spec.buckets();
+        let (first_ms, last_ms) = times.span();
+        let hours = TimeBuckets::from(Grain::Hour).count(first_ms, last_ms);
+        let is_by_hour_or_finer =
+            buckets.grain >= Some(Grain::Hour) || buckets.boundaries.len() > hours;
         if matches!(rows, RowsPerGroup::Many | RowsPerGroup::Numbered) && is_by_hour_or_finer {
             return Ok(None);
         }
@@ -491,7 +495,7 @@ impl<'a> AggregateRewriter<'a> {
         }))
     }
 
-    /// The first or the last hour, day or week of a group by user, as the least or most of a column of the group.
+    /// The first or the last minute, hour, day or week of a group by user, as the least or most of a column of the group.
     fn takes_span(&mut self, name: &str, expr: &Expr) -> Result<Option<Expr>> {
         let is_by = |spec: fn(&GroupKey) -> bool| self.keys.iter().any(|(_, key)| spec(key));
         let Some(grain) = truncated(expr) else { return Ok(None) };

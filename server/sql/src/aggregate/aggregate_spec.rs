@@ -33,7 +33,7 @@ use crate::tables::{Kind, TextOrder, broken};
 
 /// The column of numbers of rows.
 pub const ROWS: &str = "rows";
-/// The columns of where the first and the last hour, day or week begin in which a group has rows.
+/// The columns of where the first and the last minute, hour, day or week begin in which a group has rows.
 pub const SPAN: [&str; 2] = ["earliest", "latest"];
 /// The column of users.
 pub const USER: &str = "user_id";

@@ -24,7 +24,7 @@ pub const DISTINCT_MAX: usize = 4_096;
 /// Values of which each counts once in a group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distinct {
-    /// Hours, days or weeks: when the first begins, in milliseconds since 1970, and how many there are up to the last row of the scan.
+    /// Minutes, hours, days or weeks: when the first begins, in milliseconds since 1970, and how many there are up to the last row of the scan.
     Starts { grain: Grain, first_ms: i64, count: usize },
     /// Names of events, and how many there are at most.
     Events { count: usize },
@@ -33,7 +33,7 @@ pub enum Distinct {
 }
 
 impl Distinct {
-    /// Hours, days or weeks of a scan, if they are few: nothing for the hours of six months, which are 4,380.
+    /// Minutes, hours, days or weeks of a scan, if they are few: nothing for the hours of six months, which are 4,380.
     pub fn starts(scan: &Scan, grain: Grain) -> Option<Self> {
         let series = || scan.sources().iter().flat_map(|source| source.series());
         let first_ms =

@@ -41,7 +41,7 @@ pub struct GroupColumns {
     pub keys: Vec<(u32, u32)>,
     /// How many rows each has.
     counts: Vec<i64>,
-    /// Where their first and last hour, day or week begin, if that is asked for.
+    /// Where their first and last minute, hour, day or week begin, if that is asked for.
     span: Option<[Vec<i64>; 2]>,
     /// A list for each measure.
     states: Vec<Vec<MeasureState>>,
@@ -121,7 +121,7 @@ impl GroupColumns {
         }
     }
 
-    /// Counts a row whose hour, day or week begins then, in milliseconds since 1970.
+    /// Counts a row whose minute, hour, day or week begins then, in milliseconds since 1970.
     pub fn count(&mut self, slot: usize, start_ms: i64) {
         self.counts[slot] += 1;
         if let Some([earliest, latest]) = &mut self.span {

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! What rises with time, or falls, has one value from a time to another if it has the same at both. So such an expression is
-//! computed at the first and the last millisecond of each week, day, hour or less of a table, and nothing need be known of it. What a clock of a
+//! computed at the first and the last millisecond of each week, day, hour, or of 15, 5 or single minutes of a table, and nothing need be known of it. What a clock of a
 //! zone shows rises within each hour in which it is not set.
 //!
 //! `floor(extract(epoch FROM timestamp) / 86400)` over the three weeks from 2026-10-26 on:
@@ -88,7 +88,7 @@ impl Times {
     ///
     /// Errors: none that is expected; what the library says.
     pub fn buckets(&self, expr: &Expr) -> Result<Option<TimeBuckets>> {
-        if let Some(grain) = truncated(expr) {
+        if let Some(grain) = truncated(expr).or_else(|| self.binned(expr)) {
             return Ok(Some(grain.into()));
         }
         if let Some(boundaries) = time_boundaries(expr) {
@@ -105,11 +105,33 @@ impl Times {
     ///
     /// Errors: none that is expected; what the library says.
     pub fn own_buckets(&self, expr: &Expr) -> Result<Option<TimeBuckets>> {
-        if let Some(grain) = truncated(expr) {
+        if let Some(grain) = truncated(expr).or_else(|| self.binned(expr)) {
             return Ok(Some(grain.into()));
         }
         let steps = self.steps(expr)?.filter(|steps| steps.is_injective);
         Ok(steps.map(|steps| steps.buckets))
+    }
+
+    /// The grain whose buckets are those of `date_bin`, if one is as wide as its stride and begins at its origin.
+    fn binned(&self, expr: &Expr) -> Option<Grain> {
+        let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
+        let (stride, time, origin_ms) = match &**args {
+            [Expr::Literal(stride, _), time] => (stride, time, 0),
+            [Expr::Literal(stride, _), time, Expr::Literal(origin, _)] => {
+                (stride, time, time_ms(origin)?)
+            }
+            _ => return None,
+        };
+        // It is null where nanoseconds since 1970 do not fit into 64 bits.
+        let (first, last) = self.span();
+        let fits = |ms: i64| ms.checked_mul(NANOSECONDS).is_some();
+        let stride_ms = stride_ms(stride)?;
+        let all_fit = fits(first.saturating_sub(stride_ms)) && fits(last);
+        if func.name() != "date_bin" || !is_time(time) || !all_fit {
+            return None;
+        }
+        let mut grains = GRAINS.into_iter();
+        grains.find(|grain| grain.step_ms() == stride_ms && grain.start(origin_ms) == origin_ms)
     }
 
     /// The first and the last time of the table's rows.
@@ -120,7 +142,7 @@ impl Times {
         *self.span.get_or_init(|| span().unwrap_or_default())
     }
 
-    /// Buckets of a monotone expression, if it has one value in each week, day, hour, or the quarters, fives and single minutes of one.
+    /// Buckets of a monotone expression, if it has one value in each week, day, hour, or in each 15, 5 or single minutes.
     fn steps(&self, expr: &Expr) -> Result<Option<Steps>> {
         let clock = clock_of(expr);
         if is_time(expr) || clock.is_none() && !is_monotone(expr) {
@@ -322,7 +344,7 @@ fn is_safe_operand(expr: &Expr) -> bool {
     }
 }
 
-/// How finely an expression tells times apart, if it is a part of the time that hours, days or weeks have in common.
+/// How finely an expression tells times apart, if it is a part of the time that minutes, hours, days or weeks have in common.
 fn grain_of(expr: &Expr) -> Option<Grain> {
     match expr {
         Expr::ScalarFunction(call) => {
@@ -350,37 +372,36 @@ pub fn truncated(expr: &Expr) -> Option<Grain> {
         // A date.
         return grain_of(expr);
     };
-    match (call.func.name(), &*call.args) {
-        ("date_trunc", [Expr::Literal(part, _), _]) => {
-            let part = part.try_as_str().flatten()?.to_lowercase();
-            grain_of(expr).filter(|_| ["week", "day", "hour", "minute"].contains(&&*part))
-        }
-        ("date_bin", [Expr::Literal(stride, _), time]) if is_time(time) => binned(stride, 0),
-        ("date_bin", [Expr::Literal(stride, _), time, Expr::Literal(origin, _)])
-            if is_time(time) =>
+    let [Expr::Literal(part, _), _] = &*call.args else { return None };
+    let part = part.try_as_str().flatten()?.to_lowercase();
+    let is_cut =
+        call.func.name() == "date_trunc" && ["week", "day", "hour", "minute"].contains(&&*part);
+    grain_of(expr).filter(|_| is_cut)
+}
+
+/// The milliseconds of a stride without months, if it has nothing below them.
+fn stride_ms(stride: &ScalarValue) -> Option<i64> {
+    match stride {
+        ScalarValue::DurationMillisecond(Some(ms)) => Some(*ms),
+        ScalarValue::IntervalMonthDayNano(Some(stride))
+            if stride.months == 0 && stride.nanoseconds % NANOSECONDS == 0 =>
         {
-            let origin = origin.cast_to(&DataType::Timestamp(TimeUnit::Millisecond, None)).ok()?;
-            let ScalarValue::TimestampMillisecond(Some(ms), _) = origin else { return None };
-            binned(stride, ms)
+            let of_days = i64::from(stride.days) * Grain::Day.step_ms();
+            of_days.checked_add(stride.nanoseconds / NANOSECONDS)
         }
         _ => None,
     }
 }
 
-/// The grain whose buckets are as wide as a stride, if one of them begins at an origin.
-fn binned(stride: &ScalarValue, origin_ms: i64) -> Option<Grain> {
-    let stride_ms = match stride {
-        ScalarValue::DurationMillisecond(Some(ms)) => *ms,
-        ScalarValue::IntervalMonthDayNano(Some(stride))
-            if stride.months == 0 && stride.nanoseconds % NANOSECONDS == 0 =>
-        {
-            let of_days = i64::from(stride.days) * Grain::Day.step_ms();
-            of_days.saturating_add(stride.nanoseconds / NANOSECONDS)
+/// The milliseconds of a written time in UTC, if it has nothing below them.
+fn time_ms(time: &ScalarValue) -> Option<i64> {
+    let nanoseconds = time.cast_to(&DataType::Timestamp(TimeUnit::Nanosecond, None)).ok()?;
+    match nanoseconds {
+        ScalarValue::TimestampNanosecond(Some(time), _) if time % NANOSECONDS == 0 => {
+            Some(time / NANOSECONDS)
         }
-        _ => return None,
-    };
-    let mut grains = GRAINS.into_iter();
-    grains.find(|grain| grain.step_ms() == stride_ms && grain.start(origin_ms) == origin_ms)
+        _ => None,
+    }
 }
 
 /// Whether an expression is the time itself, in one unit or another, in UTC.

@@ -6,7 +6,7 @@
 //! SELECT tenant_id, timestamp, sum(rows) FROM (partial groups by tenant and day) GROUP BY 1, 2
 //! ```
 //!
-//! Groups by tenant, event, string properties and hours, days or weeks need no rows: `aggregate/groups_table.rs`. Expressions of such columns
+//! Groups by tenant, event, string properties and weeks, days, hours or some minutes need no rows: `aggregate/groups_table.rs`. Expressions of such columns
 //! are computed from the groups instead: a sum over equal rows is a product with their number. Groups by user are read tenant by
 //! tenant and complete: `aggregate/user_groups_table.rs`.
 //!

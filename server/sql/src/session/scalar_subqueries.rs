@@ -20,19 +20,19 @@
 //! ```text
 //! timestamp > (SELECT max(e.timestamp) FROM events e WHERE e.tenant_id = t.tenant_id)     it has a value for each row outside
 //! numeric_props['cost'] > (SELECT avg(cost) FROM spend)      spend, of WITH, may be read elsewhere as well, and is computed once
-//! HAVING count(*) > (SELECT avg(n) …), SELECT (SELECT …)     groups have been added up by then
+//! HAVING count(*) > (SELECT avg(n) …), SELECT (SELECT …)     groups have been added up by then, or it is computed for the answer anyway
 //! tenant_id = (SELECT tenant_id FROM events)                 more than one row: it has the error
+//! LIMIT 0                                                    no rows are asked for, as BI tools do to learn columns
 //! ```
 
 use std::{collections::HashMap, sync::Arc};
 
-use arrow::datatypes::DataType;
 use datafusion_common::{
     Result, ScalarValue,
     tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_execution::TaskContext;
-use datafusion_expr::{Expr, Filter, LogicalPlan, Subquery, utils::split_conjunction};
+use datafusion_expr::{Expr, FetchType, Filter, LogicalPlan, utils::split_conjunction};
 use datafusion_physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt as _;
 
@@ -53,8 +53,7 @@ pub async fn with_values(
     let mut values = ScalarValues::new();
     for subquery in subqueries(&plan)? {
         let operators = planning.physical(LogicalPlan::clone(&subquery))?;
-        let kind = subquery.schema().field(0).data_type();
-        if let Some(value) = value_of(operators, task(), kind).await? {
+        if let Some(value) = value_of(operators, task()).await? {
             values.insert(subquery, value);
         }
     }
@@ -64,23 +63,48 @@ pub async fn with_values(
 /// The subqueries of a plan that are worth an answer ahead of it, each once.
 fn subqueries(plan: &LogicalPlan) -> Result<Vec<Arc<LogicalPlan>>> {
     let mut found: Vec<Arc<LogicalPlan>> = Vec::new();
+    let mut asks_for_no_rows = false;
     plan.apply(|node| {
-        let LogicalPlan::Filter(filter) = node else { return Ok(TreeNodeRecursion::Continue) };
-        let conditions = split_conjunction(&filter.predicate).into_iter();
-        for condition in conditions.filter(|condition| is_on_events(condition)) {
-            condition.apply(|expr| {
-                if let Expr::ScalarSubquery(subquery) = expr
-                    && !found.contains(&subquery.subquery)
-                    && is_independent(subquery)?
-                {
-                    found.push(Arc::clone(&subquery.subquery));
+        match node {
+            LogicalPlan::Limit(limit) => {
+                asks_for_no_rows |= matches!(limit.get_fetch_type()?, FetchType::Literal(Some(0)));
+            }
+            LogicalPlan::Filter(filter) => {
+                let conditions = split_conjunction(&filter.predicate).into_iter();
+                for condition in conditions.filter(|condition| is_on_events(condition)) {
+                    collect(condition, &mut found)?;
                 }
-                Ok(TreeNodeRecursion::Continue)
-            })?;
+            }
+            _ => {}
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(found)
+    if found.is_empty() || asks_for_no_rows {
+        return Ok(Vec::new());
+    }
+    let mut all = Vec::new();
+    plan.apply_with_subqueries(|node| node.apply_expressions(|expr| collect(expr, &mut all)))?;
+    let count = |list: &[Arc<LogicalPlan>], one| list.iter().filter(|other| *other == one).count();
+    let mut independent: Vec<Arc<LogicalPlan>> = Vec::new();
+    for subquery in &found {
+        let is_elsewhere = count(&all, subquery) > count(&found, subquery);
+        if !is_elsewhere && !independent.contains(subquery) && !reads_names(subquery)? {
+            independent.push(Arc::clone(subquery));
+        }
+    }
+    Ok(independent)
+}
+
+/// Adds the scalar subqueries of an expression that look at no rows outside.
+fn collect(expr: &Expr, found: &mut Vec<Arc<LogicalPlan>>) -> Result<TreeNodeRecursion> {
+    expr.apply(|part| {
+        if let Expr::ScalarSubquery(subquery) = part
+            && subquery.outer_ref_columns.is_empty()
+        {
+            found.push(Arc::clone(&subquery.subquery));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })
 }
 
 /// Whether a condition is on columns of events alone, by their names.
@@ -91,21 +115,24 @@ fn is_on_events(condition: &Expr) -> bool {
     !named.is_empty() && named.iter().all(|column| is_known(&column.name))
 }
 
-/// Whether a subquery neither looks at rows outside nor reads others by a name, which may be computed for the statement anyway.
-fn is_independent(subquery: &Subquery) -> Result<bool> {
-    let has_name = subquery.subquery.exists(|node| {
-        Ok(matches!(node, LogicalPlan::SubqueryAlias(named)
-            if !matches!(*named.input, LogicalPlan::TableScan(_))))
+/// Whether a subquery reads rows of another one by a name, which may be computed for the statement anyway.
+fn reads_names(subquery: &LogicalPlan) -> Result<bool> {
+    let mut has_name = false;
+    subquery.apply_with_subqueries(|node| {
+        has_name |= matches!(node, LogicalPlan::SubqueryAlias(named)
+            if !matches!(*named.input, LogicalPlan::TableScan(_)));
+        Ok(if has_name { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    Ok(subquery.outer_ref_columns.is_empty() && !has_name)
+    Ok(has_name)
 }
 
-/// The value of a subquery: null where it has no row, nothing where it has several.
+/// The value of a subquery: null where it has no row, nothing where it has several. Its type is that of the analyzed plan: in that of the
+/// written one, `CASE WHEN … THEN 0 ELSE 49.5 END` would be an integer.
 async fn value_of(
     operators: Arc<dyn ExecutionPlan>,
     task: Arc<TaskContext>,
-    kind: &DataType,
 ) -> Result<Option<ScalarValue>> {
+    let schema = operators.schema();
     let mut batches = execute_stream(operators, task)?;
     let mut value = None;
     while let Some(batch) = batches.next().await {
@@ -114,10 +141,10 @@ async fn value_of(
             return Ok(None);
         }
         if batch.num_rows() == 1 {
-            value = Some(ScalarValue::try_from_array(batch.column(0), 0)?.cast_to(kind)?);
+            value = Some(ScalarValue::try_from_array(batch.column(0), 0)?);
         }
     }
-    value.map_or_else(|| ScalarValue::try_from(kind), Ok).map(Some)
+    value.map_or_else(|| ScalarValue::try_from(schema.field(0).data_type()), Ok).map(Some)
 }
 
 /// A plan with values in the conditions of its filters. Other expressions give columns their names, so they stay.

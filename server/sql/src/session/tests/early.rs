@@ -58,6 +58,7 @@ fn groups_by_parts_of_hours_are_added_up_as_they_are_read() {
         ("date_bin(INTERVAL '10 minutes', timestamp, TIMESTAMP '2001-01-01 00:05:00')", true),
         ("floor(extract(epoch FROM timestamp) / 300)", true),
         ("date_bin(INTERVAL '15 minutes', timestamp, TIMESTAMP '2001-01-01 00:07:30')", false),
+        ("date_bin(INTERVAL '15 minutes', timestamp, TIMESTAMP '2001-01-01 00:00:00.0005')", false),
         ("date_bin(INTERVAL '90 seconds', timestamp)", false),
         ("date_trunc('second', timestamp)", false),
         ("extract(minute FROM timestamp)", false),
@@ -104,6 +105,7 @@ fn subqueries_in_conditions_on_events_are_answered_before_the_plan() {
         ("timestamp > (SELECT timestamp FROM events WHERE tenant_id = 'nobody')".to_owned(), true),
         // It may be computed for the statement anyway.
         (format!("numeric_props['ms'] > {of_spend}"), false),
+        ("numeric_props['ms'] > (SELECT max(numeric_props['ms']) - 9 FROM events WHERE numeric_props['ms'] < (SELECT max(ms) FROM spend))".to_owned(), false),
         // Of more than one row it is an error, which the library has.
         ("tenant_id = (SELECT tenant_id FROM events)".to_owned(), false),
     ] {
@@ -114,6 +116,23 @@ fn subqueries_in_conditions_on_events_are_answered_before_the_plan() {
         let plan = plan_with_values(&engine, &sql);
         assert_eq!(!plan.contains("ScalarSubqueryExec"), is_early, "{sql}\n{plan}");
         assert_eq!(!plan.contains("RowsExec"), is_early, "{sql}\n{plan}");
+    }
+    // It is computed for the answer anyway, or nothing is.
+    let condition = format!("timestamp > {newest} - INTERVAL '10 minutes'");
+    for sql in [
+        format!("SELECT {newest}, count(*) FROM events WHERE {condition}"),
+        format!("SELECT * FROM events WHERE {condition} LIMIT 0"),
+    ] {
+        let tables = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
+        let (session, tables) = (blank(2, 512 << 20).unwrap(), Tables::new(&tables));
+        let planning = Planning::new(&session.config, &session.library, &tables);
+        let mut statements = Parser::parse_sql(&PostgreSqlDialect {}, &sql).unwrap();
+        let plan = planning.logical(statements.remove(0)).unwrap();
+        assert!(plan.display_indent().to_string().contains("<subquery>"));
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let none = || -> Arc<datafusion_execution::TaskContext> { panic!("{sql} is not answered") };
+        let same = runtime.block_on(with_values(plan.clone(), &planning, none)).unwrap();
+        assert_eq!(same, plan);
     }
     let counted = |condition: &str| {
         rows(
