@@ -160,3 +160,22 @@ fn subqueries_in_conditions_on_events_are_answered_before_the_plan() {
     let (kept, _) = ask(&engine, plain(sql, vec![json!("acme")], Form::Rows)).unwrap();
     assert_eq!(kept.rows, b"[1]");
 }
+
+#[test]
+fn times_that_have_no_nanoseconds_are_in_one_bin() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = empty_engine(directory.path());
+    let mut batch = engine.batch(Namespace(1));
+    let year_3000_ms = 32_503_680_000_000;
+    for timestamp_ms in [year_3000_ms, year_3000_ms + 48 * HOUR_MS] {
+        let (event_id, user_id) = (None, Some("u"));
+        let event = Event { tenant: "acme", name: "call", timestamp_ms, event_id, user_id };
+        batch.push(&event, &[], &[]).unwrap();
+    }
+    engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    let day = "date_bin(INTERVAL '1 day', timestamp)";
+    let sql = format!("SELECT tenant_id, user_id, {day}, count(*) FROM events GROUP BY 1, 2, 3");
+    assert_eq!(rows(&engine, &sql), json!([["acme", "u", null, 2]]));
+    let sql = format!("SELECT tenant_id, user_id, count(DISTINCT {day}) FROM events GROUP BY 1, 2");
+    assert_eq!(rows(&engine, &sql), json!([["acme", "u", 0]]));
+}
