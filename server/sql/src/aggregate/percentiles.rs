@@ -17,7 +17,7 @@
 //! number from 0 to 1`. Several percentiles of the same numbers become one call with a list of them (`rules/percentiles_together.rs`), whose answer is a list: of
 //! `[0.5, 0.75]` and the numbers above `[25, 32.5]`, and of none `[null, null]`.
 //!
-//! All numbers of a group are in memory until its value is known: 8 bytes each, which operators count. What threads hand to each other of a group is the
+//! All numbers of a group are in memory until its value is known: 8 bytes each, which operators count twice, for the copy in which they are handed on. What threads hand to each other of a group is the
 //! list of its numbers.
 
 use std::{collections::HashMap, sync::Arc};
@@ -312,6 +312,18 @@ impl PercentileGroups {
         }
     }
 
+    /// Makes room for a list of another partition. There is one of each, as a rule as long as the others: room for just as many is enough, where a list
+    /// that doubles would have half of its room for nothing.
+    fn reserve(&mut self, group: usize, more: usize) {
+        if let Some(values) = self.values.get_mut(group)
+            && more >= values.len() / 4
+        {
+            let before = values.capacity();
+            values.reserve_exact(more);
+            self.bytes += (values.capacity() - before) * size_of::<f64>();
+        }
+    }
+
     /// The numbers of the first groups, or of all, which are forgotten here.
     fn take(&mut self, emit_to: EmitTo) -> Vec<Vec<f64>> {
         let taken = emit_to.take_needed(&mut self.values);
@@ -353,9 +365,10 @@ impl GroupsAccumulator for PercentileGroups {
         let lists = states.first().and_then(|lists| lists.as_list_opt::<i32>());
         let lists = lists.into_iter().flat_map(ListArray::iter);
         for (list, &group) in lists.zip(group_indices) {
-            if let Some(list) = list {
-                self.extend(group, numbers(&[list])?.iter().flatten());
-            }
+            let Some(list) = list else { continue };
+            let numbers = numbers(&[list])?;
+            self.reserve(group, numbers.len());
+            self.extend(group, numbers.iter().flatten());
         }
         Ok(())
     }
@@ -385,8 +398,10 @@ impl GroupsAccumulator for PercentileGroups {
         Ok(vec![Arc::new(lists(groups.collect(), None))])
     }
 
+    /// Numbers are copied when they are handed on, and another time when they are merged, which nobody counts before it is done: so they count
+    /// twice, and the statement has asked for that memory when it is needed.
     fn size(&self) -> usize {
-        self.values.capacity() * size_of::<Vec<f64>>() + self.bytes
+        self.values.capacity() * size_of::<Vec<f64>>() + 2 * self.bytes
     }
 }
 
@@ -445,6 +460,9 @@ mod tests {
         let mut merged = PercentileGroups { percentiles: half(), values: Vec::new(), bytes: 0 };
         merged.merge_batch(&states, &[1, 0], 2).unwrap();
         merged.merge_batch(&rows, &[0, 0, 0, 0], 2).unwrap();
+        let (numbers, room) = (merged.values.iter().map(Vec::len).sum::<usize>(), merged.bytes / 8);
+        assert_eq!(numbers, 4);
+        assert!(merged.size() >= 2 * 8 * room && room >= numbers, "numbers count twice");
         let answer = merged.evaluate(EmitTo::All).unwrap();
         let answer: Vec<_> = answer.as_primitive::<Float64Type>().iter().collect();
         assert_eq!(answer, [Some(2.0), Some(2.0)]);

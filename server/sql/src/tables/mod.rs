@@ -23,6 +23,7 @@ mod errors;
 mod instants;
 mod partitions;
 mod schema;
+mod time_bounds;
 
 mod arrays;
 

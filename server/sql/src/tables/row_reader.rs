@@ -30,9 +30,10 @@ use inlay_engine::rows::{
 use super::{
     arrays::{Dictionaries, map_array},
     errors::broken,
-    scan_filters::{KnownFilter, TimeBounds},
+    scan_filters::KnownFilter,
     schema::{NUMBERS, Property, STRINGS},
     statement_dictionary::StatementDictionary,
+    time_bounds::TimeBounds,
 };
 
 /// What a column of `events` is made of.

@@ -48,8 +48,9 @@ use super::{
     errors::broken,
     first_rows::FirstRows,
     row_reader::{ColumnSource, Reading},
-    scan_filters::{KnownFilter, ScanFilters, TimeBounds},
+    scan_filters::{KnownFilter, ScanFilters},
     tenant_partitions::partition_of_tenants,
+    time_bounds::TimeBounds,
 };
 
 /// Some rows of a source.
