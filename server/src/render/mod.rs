@@ -80,4 +80,5 @@ pub use format::{Spec, full, humanize, period};
 pub use model::{Answer, Card, Measure, Place, Question, Row, Sheet};
 pub use pdf::pdf;
 pub use png::{picture, png};
+pub use series::course;
 pub use words::words;

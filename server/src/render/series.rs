@@ -187,6 +187,18 @@ pub fn timed(
     }
 }
 
+/// The values of a number's sparkline, of the starts of its buckets and their values. Those of sums begin behind a first bucket that the window, from `from` on,
+/// cuts, as lines do: it would be drawn as a rise from nearly nothing.
+pub fn course(
+    buckets: &[(Option<i64>, Option<f64>)],
+    from: i64,
+    metric: Option<&str>,
+) -> Vec<Option<f64>> {
+    let is_sum = is_additive(metric) || is_whole(metric);
+    let is_cut = matches!(buckets, [(Some(first), _), _, _, ..] if from > *first);
+    buckets.iter().skip(usize::from(is_sum && is_cut)).map(|(_, value)| *value).collect()
+}
+
 /// One group with its value.
 /// `Ranked { label: "a", color: Ink::Series(0), value: 6.0, share: Some(0.6), is_other: false }`.
 #[derive(Debug, Clone, PartialEq)]
@@ -313,4 +325,23 @@ pub fn runs(values: &[Option<f64>]) -> Vec<Vec<usize>> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparkline_of_sums_begins_behind_a_bucket_that_the_window_cuts() {
+        let buckets = [(Some(0), Some(3.0)), (Some(10), Some(40.0)), (Some(20), None)];
+        let all: Vec<_> = buckets.iter().map(|(_, value)| *value).collect();
+        assert_eq!(course(&buckets, 5, Some("sum")), all[1..]);
+        assert_eq!(course(&buckets, 0, Some("sum")), all);
+        assert_eq!(course(&buckets, 5, Some("avg")), all);
+        assert_eq!(
+            course(&buckets[..2], 5, Some("count")),
+            all[..2],
+            "nothing would be left of two"
+        );
+    }
 }

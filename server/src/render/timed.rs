@@ -78,9 +78,12 @@ pub fn lines(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
         area.h -= 16.0;
         svg.text(area.x, area.y + area.h + 8.0, NOTE, words(card.locale).cut_axis);
     }
+    let is_cut_sum = model.partial_first && (is_additive(card.metric()) || is_whole(card.metric()));
+    // The axis is one of values that are drawn.
+    let from = usize::from(is_cut_sum && model.buckets.len() > 2);
+    let drawn = model.series.iter().map(|one| &one.values).chain(&model.previous);
     let mut values: Vec<Option<f64>> =
-        model.series.iter().flat_map(|one| one.values.iter().copied()).collect();
-    values.extend(model.previous.iter().flatten());
+        drawn.flat_map(|values| values.iter().skip(from).copied()).collect();
     let thresholds = thresholds_of(&card.viz);
     values.extend(thresholds.iter().map(|one| Some(one.value)));
     let ticks = Ticks::of(&values, &card.spec(), is_whole(card.metric()), cut);
@@ -88,7 +91,6 @@ pub fn lines(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
     let name_width = |one: &Series| clip(&one.label).chars().count() as f64 * 6.5 + 6.0;
     let margin = if direct { model.series.iter().map(name_width).fold(0.0, f64::max) } else { 0.0 };
     let g = frame(svg, area, &model, &ticks, false, margin, &answer.zone);
-    let is_cut_sum = model.partial_first && (is_additive(card.metric()) || is_whole(card.metric()));
     if let Some(previous) = &model.previous {
         for run in runs(previous) {
             let run = shape(&run, is_cut_sum);

@@ -1,7 +1,7 @@
-//! Files for browsers, prepared once at start: a hash over all, and a compressed copy of each.
+//! Files for browsers, prepared once at start: a hash over all, and a copy as gzip of each but the fonts. Copies as brotli come with the bundles.
 //!
 //! ```text
-//! /assets/3b963ae98bb164ec/dist/embed.js             text/javascript; charset=utf-8, and as gzip
+//! /assets/3b963ae98bb164ec/dist/embed.js             text/javascript; charset=utf-8, and as gzip; as brotli from dist/embed.js.br
 //! /assets/3b963ae98bb164ec/dist/console/alert.js     a page of the console
 //! /assets/3b963ae98bb164ec/fonts/inter.woff2         font/woff2, compressed already
 //! /assets/3b963ae98bb164ec/vendor/licenses/preact.txt
@@ -49,6 +49,8 @@ const CONSOLE_ENTRY: &str = "dist/console/main.js";
 const MESSAGE_ENTRY: &str = "dist/message.js";
 /// Prefix of media types that are compressed already.
 const COMPRESSED: &str = "font/";
+/// What the name of a file's copy as brotli ends with.
+const BROTLI: &str = ".br";
 
 /// A file as it is served.
 #[derive(Debug, Clone)]
@@ -59,6 +61,8 @@ pub struct WebFile {
     pub bytes: Vec<u8>,
     /// Content as gzip; absent where that is not smaller.
     pub gzip: Option<Vec<u8>>,
+    /// Content as brotli: of scripts and style sheets, made with the bundles.
+    pub brotli: Option<Vec<u8>>,
 }
 
 /// All files by path below the base, such as `dist/embed.js`.
@@ -74,21 +78,24 @@ pub struct Files {
 impl Files {
     /// Reads the embedded files and prepares them.
     pub fn load() -> Self {
-        let embedded =
-            contents::<Bundles>().chain(contents::<Fonts>()).chain(contents::<Licenses>());
+        let (mut copies, bundles): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            contents::<Bundles>().partition(|(path, _)| path.ends_with(BROTLI));
         let types = (HOST_TYPES.0.to_owned(), HOST_TYPES.1.to_vec());
+        let embedded = bundles.into_iter().chain(contents::<Fonts>()).chain(contents::<Licenses>());
         let files: BTreeMap<String, WebFile> = embedded
             .chain([types])
             .map(|(path, bytes)| {
                 let content_type = content_type(&path);
                 let gzip = (!content_type.starts_with(COMPRESSED)).then(|| gzip(&bytes)).flatten();
-                (path, WebFile { content_type, bytes, gzip })
+                let brotli = copies.remove(&format!("{path}{BROTLI}"));
+                (path, WebFile { content_type, bytes, gzip, brotli })
             })
             .collect();
         let mut hash = Sha256::new();
         for (path, file) in &files {
             hash.update(path.as_bytes());
             hash.update(&file.bytes);
+            hash.update(file.brotli.as_deref().unwrap_or_default());
         }
         let base = format!("/assets/{}", hex(&hash.finalize()[..8]));
         let imports = all_imports(&files);
@@ -243,6 +250,18 @@ mod tests {
             assert!(files.find(&format!("vendor/licenses/{package}.txt")).is_some(), "{package}");
         }
         assert!(files.files.values().all(|file| !file.bytes.is_empty()));
+    }
+
+    #[test]
+    fn scripts_and_styles_have_a_smaller_copy_as_brotli() {
+        let files = Files::load();
+        for (path, file) in &files.files {
+            let is_bundle = path.starts_with("dist/");
+            assert_eq!(file.brotli.is_some(), is_bundle, "{path}");
+            let copy = file.brotli.as_ref().zip(file.gzip.as_ref());
+            assert!(copy.is_none_or(|(brotli, gzip)| brotli.len() < gzip.len()), "{path}");
+        }
+        assert!(files.find("dist/embed.js.br").is_none());
     }
 
     #[test]

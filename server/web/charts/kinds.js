@@ -11,7 +11,7 @@ import { words } from "../shared/words.js";
 import { Funnel } from "./funnel.js";
 import { BarList, Donut, HorizontalBars } from "./groups.js";
 import { useBox } from "./plot.js";
-import { colorOf, isAdditive, isWhole, runs } from "./series.js";
+import { colorOf, course, isAdditive, isWhole, runs } from "./series.js";
 import { Table } from "./table.js";
 import { BarChart, LineChart } from "./timed.js";
 
@@ -70,10 +70,7 @@ export function NumberTile({ widget, answer, format, period }) {
         : row.previous !== undefined &&
           h(Delta, { current: value, previous: row.previous, good: viz.good_direction, format, period })
     }
-    ${
-      answer.spark?.length > 1 &&
-      h(Spark, { values: answer.spark.map((/** @type {any} */ r) => r.value ?? null), color: colorOf(0, viz.color) })
-    }
+    ${answer.spark?.length > 1 && h(Spark, { values: course(answer, counts), color: colorOf(0, viz.color) })}
   </div>`;
 }
 

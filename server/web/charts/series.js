@@ -117,6 +117,15 @@ export function timed(answer, { title, limit, metric, color }) {
 }
 
 /**
+ * The values of a number's sparkline. Those of sums begin behind a first bucket that the window cuts, as lines do.
+ * @param {Answer} answer @param {boolean} sums
+ */
+export function course({ spark = [], meta }, sums) {
+  const late = sums && spark.length > 2 && !!meta.from && Date.parse(meta.from) > Date.parse(spark[0].bucket ?? "");
+  return spark.slice(late ? 1 : 0).map((row) => row.value ?? null);
+}
+
+/**
  * Rows without buckets, largest first, the rest as "Other" where that is true. When the server left
  * groups out, shares need its total over all of them; without it there are none.
  * @param {Answer} answer @param {{ limit: number, metric?: string, order?: string, color?: unknown }} options

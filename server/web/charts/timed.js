@@ -84,8 +84,13 @@ export function LineChart(props) {
   const cut = !filled && viz.axis?.min === "auto";
   const late = model.partialFirst && (isAdditive(query.metric) || isWhole(query.metric));
   const thresholds = thresholdsOf(viz);
+  const drawn = (/** @type {(number | null)[]} */ values) => values.slice(late && values.length > 2 ? 1 : 0);
   const axis = yAxis(
-    [...series.flatMap((s) => s.values), ...(model.previous ?? []), ...thresholds.map(({ value }) => value)],
+    [
+      ...series.flatMap((s) => drawn(s.values)),
+      ...drawn(model.previous ?? []),
+      ...thresholds.map(({ value }) => value),
+    ],
     format,
     viz.format,
     { whole: isWhole(query.metric), cut },
@@ -119,6 +124,7 @@ export function LineChart(props) {
     ${direct && h(EndLabels, { series, g })}
     ${
       active != null &&
+      !(late && !active && model.buckets.length > 2) &&
       series.map(
         (s) =>
           s.values[active] != null &&

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tableOf, compareCells } from "../charts/table.js";
-import { describeRanked, describeTimed, isEmpty, ranked, runs, stack, timed } from "../charts/series.js";
+import { course, describeRanked, describeTimed, isEmpty, ranked, runs, stack, timed } from "../charts/series.js";
 import { createFormat } from "../shared/format.js";
 import { domain, labelStride, spread, ticks, linear } from "../shared/scale.js";
 
@@ -24,6 +24,16 @@ test("ticks step by 1, 2, 2.5 or 5 and cover the domain", () => {
   assert.deepEqual(ticks(0, 62), [0, 20, 40, 60, 80]);
   assert.deepEqual(ticks(0, 0.3), [0, 0.1, 0.2, 0.3]);
   assert.deepEqual(ticks(-30, 80), [-50, 0, 50, 100]);
+});
+
+test("a sparkline of sums begins behind a bucket that the window cuts", () => {
+  const spark = [3, 40, null].map((value, i) => ({ bucket: DAYS[i], value }));
+  const of = (/** @type {string} */ from, sums = true, count = 3) =>
+    course({ data: [], meta: { ...meta, from }, spark: spark.slice(0, count) }, sums);
+  assert.deepEqual(of("2026-11-18T12:00:00.000Z"), [40, null]);
+  assert.deepEqual(of("2026-11-18T00:00:00.000Z"), [3, 40, null]);
+  assert.deepEqual(of("2026-11-18T12:00:00.000Z", false), [3, 40, null]);
+  assert.deepEqual(of("2026-11-18T12:00:00.000Z", true, 2), [3, 40], "nothing would be left of two");
 });
 
 test("ticks of counts are whole", () => {

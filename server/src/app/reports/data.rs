@@ -147,8 +147,9 @@ fn drawn(answer: WidgetAnswer) -> Answer {
     match answer {
         WidgetAnswer::Nothing => Answer::default(),
         WidgetAnswer::Rows { ask, answer, spark } => {
-            let number = |row: &QueryRow| finite(row.value);
-            let spark = spark.iter().flatten().map(number).collect();
+            let bucket = |row: &QueryRow| (row.bucket, finite(row.value));
+            let spark: Vec<_> = spark.iter().flatten().map(bucket).collect();
+            let spark = render::course(&spark, answer.from_ms, Some(&ask.metric));
             let rows = answer.rows.iter().map(|row| Row {
                 bucket: row.bucket,
                 group: row.group.as_ref().map(|group| group.as_deref().map(str::to_owned)),
