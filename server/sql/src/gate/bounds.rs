@@ -35,6 +35,29 @@ use super::offered;
 /// A number of rows, or none where it depends on the rows of a table.
 type Bound = Option<u64>;
 
+/// What is written of the rows of a part of FROM.
+///
+/// ```text
+/// events                                                                     no bound, not grouped
+/// (VALUES (50), (90), (99)) v (n)                                            3, not grouped
+/// (SELECT DISTINCT date_trunc('day', timestamp) AS day FROM events) d        no bound, grouped
+/// (SELECT day FROM days), below WITH days AS (SELECT … GROUP BY 1)           no bound, grouped: some of the groups
+/// ```
+#[derive(Default, Clone, Copy)]
+pub struct Rows {
+    /// How many there are at most.
+    pub bound: Bound,
+    /// Whether they are groups: of `GROUP BY` or `DISTINCT`. There are few as a rule.
+    pub is_grouped: bool,
+}
+
+impl Rows {
+    /// At most so many, or as many as a table has.
+    fn at_most(bound: impl Into<Bound>) -> Self {
+        Self { bound: bound.into(), is_grouped: false }
+    }
+}
+
 /// Tables that a name of WITH may hide, but not in its own query and in those before it.
 const TABLES: [&str; 3] = ["events", "events_hourly", "events_daily"];
 
@@ -44,8 +67,8 @@ const TABLES: [&str; 3] = ["events", "events_hourly", "events_daily"];
 /// has two entries while the subquery is open: the names of the statement, then those of the subquery.
 #[derive(Default)]
 pub struct Scopes {
-    /// Bounds by name, one map for each query that is open.
-    open: Vec<HashMap<String, Bound>>,
+    /// Rows by name, one map for each query that is open.
+    open: Vec<HashMap<String, Rows>>,
     /// How often each name is made in the statement. Of those that are made twice it is not looked up which is meant.
     made: HashMap<String, usize>,
 }
@@ -84,11 +107,11 @@ impl Scopes {
         }
         self.open.push(HashMap::new());
         for named in query.with.iter().flat_map(|with| &with.cte_tables) {
-            let bound = self.of_query(&named.query);
+            let rows = self.of_query(&named.query);
             let name = name_of(&named.alias.name);
             let is_plain = self.made.get(&name) == Some(&1) && !TABLES.contains(&name.as_str());
             if let Some(scope) = self.open.last_mut() {
-                scope.insert(name, bound.filter(|_| is_plain));
+                scope.insert(name, if is_plain { rows } else { Rows::default() });
             }
         }
     }
@@ -99,42 +122,45 @@ impl Scopes {
     }
 
     /// Rows of a table or subquery.
-    /// `None` for `events`, 3 for `(VALUES (1), (2), (3)) v (n)`.
-    pub fn of_factor(&mut self, factor: &TableFactor) -> Bound {
+    /// Nothing is known of `events`; `(VALUES (1), (2), (3)) v (n)` has 3.
+    pub fn of_factor(&mut self, factor: &TableFactor) -> Rows {
         match factor {
             TableFactor::Derived { subquery, .. } => self.of_query(subquery),
             TableFactor::Table { name, args: None, .. } => self.of_name(name),
             TableFactor::NestedJoin { table_with_joins, .. } => self.of_joins(table_with_joins),
-            _ => None,
+            _ => Rows::default(),
         }
     }
 
     /// Rows of tables that are joined one after the other.
     ///
-    /// `(VALUES (1), (2)) a LEFT JOIN (VALUES (1), (2), (3)) b ON …` has at most 6. `None` as soon as one of them has no bound.
-    pub fn of_joins(&mut self, from: &TableWithJoins) -> Bound {
-        let mut rows = self.of_factor(&from.relation)?;
+    /// `(VALUES (1), (2)) a LEFT JOIN (VALUES (1), (2), (3)) b ON …` has at most 6. No bound as soon as one of them has none, and groups only where nothing is
+    /// joined.
+    pub fn of_joins(&mut self, from: &TableWithJoins) -> Rows {
+        let first = self.of_factor(&from.relation);
+        let mut rows = first.bound;
         for join in &from.joins {
-            let right = self.of_factor(&join.relation)?;
-            // An outer join has a row without a match once: even an empty side leaves the rows of the other one.
-            let unmatched = match &join.join_operator {
-                JoinOperator::FullOuter(_) => rows.saturating_add(right),
-                _ => rows.max(right),
-            };
-            rows = rows.saturating_mul(right).max(unmatched);
+            rows = rows.zip(self.of_factor(&join.relation).bound).map(|(rows, right)| {
+                // An outer join has a row without a match once: even an empty side leaves the rows of the other one.
+                let unmatched = match &join.join_operator {
+                    JoinOperator::FullOuter(_) => rows.saturating_add(right),
+                    _ => rows.max(right),
+                };
+                rows.saturating_mul(right).max(unmatched)
+            });
         }
-        Some(rows)
+        Rows { bound: rows, is_grouped: first.is_grouped && from.joins.is_empty() }
     }
 
-    /// The bound of a name of `WITH`; `None` for a table, and for a name with a schema before it.
-    fn of_name(&self, name: &ObjectName) -> Bound {
-        let [part] = &*name.0 else { return None };
-        let name = name_of(part.as_ident()?);
-        *self.open.iter().rev().find_map(|scope| scope.get(&name))?
+    /// The rows of a name of `WITH`; nothing is known of a table, and of a name with a schema before it.
+    fn of_name(&self, name: &ObjectName) -> Rows {
+        let [part] = &*name.0 else { return Rows::default() };
+        let Some(name) = part.as_ident().map(name_of) else { return Rows::default() };
+        self.open.iter().rev().find_map(|scope| scope.get(&name)).copied().unwrap_or_default()
     }
 
-    /// The bound of a query with its `LIMIT`. An `OFFSET` only leaves out more, and is not looked at.
-    fn of_query(&mut self, query: &Query) -> Bound {
+    /// The rows of a query with its `LIMIT`. An `OFFSET` only leaves out more, and is not looked at.
+    fn of_query(&mut self, query: &Query) -> Rows {
         self.open(query);
         let rows = self.of_body(&query.body);
         self.close();
@@ -142,41 +168,43 @@ impl Scopes {
             Some(LimitClause::LimitOffset { limit: Some(limit), .. }) => number(limit),
             _ => None,
         };
-        rows.into_iter().chain(limit).min()
+        Rows { bound: rows.bound.into_iter().chain(limit).min(), ..rows }
     }
 
-    /// The bound of what stands before `ORDER BY` and `LIMIT`.
-    fn of_body(&mut self, body: &SetExpr) -> Bound {
+    /// The rows of what stands before `ORDER BY` and `LIMIT`.
+    fn of_body(&mut self, body: &SetExpr) -> Rows {
         match body {
             SetExpr::Select(select) => self.of_select(select),
             SetExpr::Query(query) => self.of_query(query),
-            SetExpr::Values(values) => Some(values.rows.len() as u64),
-            SetExpr::SetOperation { op: SetOperator::Union, left, right, .. } => {
-                Some(self.of_body(left)?.saturating_add(self.of_body(right)?))
+            SetExpr::Values(values) => Rows::at_most(values.rows.len() as u64),
+            SetExpr::SetOperation { op, left, right, .. } => {
+                let (left, right) = (self.of_body(left), self.of_body(right));
+                let sum = left.bound.zip(right.bound).map(|(a, b)| a.saturating_add(b));
+                let bound = if *op == SetOperator::Union { sum } else { left.bound };
+                Rows { bound, is_grouped: left.is_grouped && right.is_grouped }
             }
-            SetExpr::SetOperation { left, .. } => self.of_body(left),
-            _ => None,
+            _ => Rows::default(),
         }
     }
 
-    /// The bound of one SELECT: 1 for aggregates without groups, else the product of the tables in FROM. `SELECT 1` has 1, the empty product.
-    fn of_select(&mut self, select: &Select) -> Bound {
-        let groups = match &select.group_by {
-            GroupByExpr::Expressions(groups, _) => &**groups,
-            GroupByExpr::All(_) => return None,
-        };
+    /// The rows of one SELECT: 1 for aggregates without groups, else at most the product of the tables in FROM. `SELECT 1` has 1, the empty product.
+    fn of_select(&mut self, select: &Select) -> Rows {
+        let GroupByExpr::Expressions(groups, _) = &select.group_by else { return Rows::default() };
         if groups.is_empty() && offered::has_aggregate(&select.projection) {
-            return Some(1);
+            return Rows::at_most(1);
         }
+        let from: Vec<Rows> = select.from.iter().map(|from| self.of_joins(from)).collect();
+        let is_grouped = !groups.is_empty()
+            || select.distinct.is_some()
+            || matches!(&*from, [one] if one.is_grouped);
         // Each set has groups of its own.
         let is_set =
             |expr: &Expr| matches!(expr, Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_));
         if groups.iter().any(is_set) {
-            return None;
+            return Rows { bound: None, is_grouped };
         }
-        let rows = select.from.iter().map(|from| self.of_joins(from));
-        let all = rows.collect::<Option<Vec<u64>>>()?;
-        Some(all.into_iter().fold(1, u64::saturating_mul))
+        let all = from.into_iter().map(|rows| rows.bound).collect::<Option<Vec<u64>>>();
+        Rows { bound: all.map(|all| all.into_iter().fold(1, u64::saturating_mul)), is_grouped }
     }
 }
 

@@ -1,12 +1,14 @@
-//! Joins: few, and each by an equality, or with few rows.
+//! Joins: few, and each by an equality, by a range of groups, or with few rows.
 //!
-//! Without an equality every row meets every other one; a million of each would run for ever.
+//! Without an equality every row meets every other one; a million of each would run for ever. Groups are few as a rule, such as the days of a calendar that
+//! users of the seven days before are counted for.
 //!
 //! ```text
 //! events a JOIN events b ON a.user_id = b.user_id                 fine
 //! events a, events b WHERE lower(a.x) = lower(b.x)                fine: one equality connects the two
 //! events e CROSS JOIN (VALUES (50), (90), (99)) p (q)             fine: each row meets 3
 //! events e, (SELECT max(x) AS m FROM events) s                    fine: each row meets 1
+//! days d JOIN active a ON a.day > d.day - 7 AND a.day <= d.day    fine where days is a subquery with GROUP BY or DISTINCT; one such join in a SELECT
 //! events a JOIN events b ON a.timestamp < b.timestamp             a join needs an equality
 //! events a JOIN events b ON a.x = b.x OR true                     a join needs an equality: below OR it holds for some rows only
 //! events a JOIN events b ON a.x = a.x                             a join needs an equality: it connects no two tables
@@ -16,7 +18,7 @@
 //! events FULL JOIN events_daily USING (tenant_id)                 USING in a RIGHT or FULL JOIN is not answered here
 //! ```
 //!
-//! The check reads the text alone: an equality that is true for all rows passes, and its statement ends at the limit of its time.
+//! The check reads the text alone: an equality that is true for all rows passes, as do groups by `event_id`, and the statement ends at the limit of its time.
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
@@ -25,7 +27,7 @@ use datafusion_sql::sqlparser::ast::{
     Visit as _, Visitor,
 };
 
-use super::bounds::Scopes;
+use super::bounds::{Rows, Scopes};
 use inlay_sql_protocol::Refusal;
 
 /// Joins of a statement.
@@ -35,8 +37,8 @@ const FEW_ROWS: u64 = 32;
 /// By all joins of a statement: a subquery may be joined itself.
 const FEW_ROWS_IN_ALL: u64 = 1_024;
 /// Comes with each refusal of this module that is about rows.
-const HINT: &str = "join ON an equality, or with few rows: aggregates without GROUP BY, VALUES or a LIMIT, \
-                    32 rows at most";
+const HINT: &str = "join ON an equality, once ON a range where one side has GROUP BY or DISTINCT, or with few rows: \
+                    aggregates without GROUP BY, VALUES or a LIMIT, 32 rows at most";
 
 /// Number of joins of a SELECT.
 ///
@@ -45,10 +47,12 @@ const HINT: &str = "join ON an equality, or with few rows: aggregates without GR
 ///
 /// Errors: when one lets every row meet every other.
 pub fn check(select: &Select, scopes: &mut Scopes, in_all: &mut u64) -> Result<usize, Refusal> {
-    let mut check = JoinCheck { scopes, meets: 1 };
+    let mut check = JoinCheck { scopes, meets: 1, has_range: false };
     let mut joins = 0;
     // Tables side by side are joined by what WHERE says.
-    let mut bounds: Vec<_> = select.from.iter().map(|from| check.scopes.of_joins(from)).collect();
+    let rows: Vec<_> = select.from.iter().map(|from| check.scopes.of_joins(from)).collect();
+    let is_grouped = rows.iter().any(|rows| rows.is_grouped);
+    let mut bounds: Vec<_> = rows.into_iter().map(|rows| rows.bound).collect();
     // The rows of the largest meet those of the others. One that has no bound is the largest.
     bounds.sort_by_key(|rows| rows.unwrap_or(u64::MAX));
     let largest = bounds.pop();
@@ -61,7 +65,10 @@ pub fn check(select: &Select, scopes: &mut Scopes, in_all: &mut u64) -> Result<u
         }
     }
     let equal = select.selection.as_ref().map_or(0, equalities);
-    if wide > equal + 1 {
+    let has_range = select.selection.as_ref().is_some_and(has_range);
+    if wide == equal + 2 && has_range && is_grouped {
+        check.has_range = true;
+    } else if wide > equal + 1 {
         let message = "tables side by side need an equality in WHERE for each";
         return Err(Refusal::invalid(message).hint(HINT));
     }
@@ -87,6 +94,8 @@ struct JoinCheck<'a> {
     scopes: &'a mut Scopes,
     /// Rows that each row meets without an equality so far.
     meets: u64,
+    /// Whether two tables are joined by a range. One more such join would multiply the rows that meet.
+    has_range: bool,
 }
 
 impl JoinCheck<'_> {
@@ -107,14 +116,21 @@ impl JoinCheck<'_> {
     fn chain(&mut self, from: &TableWithJoins) -> Result<(), Refusal> {
         self.factor(&from.relation)?;
         // Rows of everything so far.
-        let mut left = self.scopes.of_factor(&from.relation);
+        let Rows { bound: mut left, mut is_grouped } = self.scopes.of_factor(&from.relation);
         for join in &from.joins {
             self.factor(&join.relation)?;
-            let right = self.scopes.of_factor(&join.relation);
-            if !has_equality(&join.join_operator)? {
-                self.meet(left.into_iter().chain(right).min().unwrap_or(u64::MAX))?;
+            let Rows { bound: right, is_grouped: is_right_grouped } =
+                self.scopes.of_factor(&join.relation);
+            match joined_by(&join.join_operator)? {
+                JoinedBy::Equality => {}
+                JoinedBy::Range if (is_grouped || is_right_grouped) && !self.has_range => {
+                    self.has_range = true;
+                }
+                _ => self.meet(left.into_iter().chain(right).min().unwrap_or(u64::MAX))?,
             }
             left = left.zip(right).map(|(left, right)| left.saturating_mul(right));
+            // Once joined, groups may be as many as the rows that they have met.
+            is_grouped = false;
         }
         Ok(())
     }
@@ -126,10 +142,18 @@ impl JoinCheck<'_> {
     }
 }
 
-/// Whether a join has an equality.
+/// What a join compares rows of its two sides by.
+enum JoinedBy {
+    Equality,
+    /// Only `<`, `<=`, `>`, `>=` or `BETWEEN`.
+    Range,
+    Nothing,
+}
+
+/// What a join compares by.
 ///
 /// Errors: a kind of join that there is not.
-fn has_equality(operator: &JoinOperator) -> Result<bool, Refusal> {
+fn joined_by(operator: &JoinOperator) -> Result<JoinedBy, Refusal> {
     let constraint = match operator {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
@@ -159,14 +183,17 @@ fn has_equality(operator: &JoinOperator) -> Result<bool, Refusal> {
         );
     }
     match constraint {
-        JoinConstraint::On(expr) => Ok(equalities(expr) > 0),
-        JoinConstraint::Using(names) => Ok(!names.is_empty()),
+        JoinConstraint::On(expr) if equalities(expr) > 0 => Ok(JoinedBy::Equality),
+        JoinConstraint::On(expr) if has_range(expr) => Ok(JoinedBy::Range),
+        JoinConstraint::Using(names) if !names.is_empty() => Ok(JoinedBy::Equality),
         // Tables without a common column would be joined by none.
         JoinConstraint::Natural => {
             Err(Refusal::invalid("NATURAL is not answered here")
                 .hint("name the columns: USING (…)"))
         }
-        JoinConstraint::None => Ok(false),
+        JoinConstraint::On(_) | JoinConstraint::Using(_) | JoinConstraint::None => {
+            Ok(JoinedBy::Nothing)
+        }
     }
 }
 
@@ -185,7 +212,22 @@ fn equalities(expr: &Expr) -> usize {
     }
 }
 
-/// Whether an equality is one between rows of two tables, as far as that is written.
+/// Whether one of the conditions that hold for all rows compares two tables by their order.
+/// True for `a.x < b.x AND a.z = 5`, and for `a.x BETWEEN b.x AND b.y`.
+fn has_range(expr: &Expr) -> bool {
+    use BinaryOperator::{And, Gt, GtEq, Lt, LtEq};
+    match expr {
+        Expr::Nested(inner) => has_range(inner),
+        Expr::BinaryOp { left, op: And, right } => has_range(left) || has_range(right),
+        Expr::BinaryOp { left, op: Lt | LtEq | Gt | GtEq, right } => connects(left, right),
+        Expr::Between { expr, negated: false, low, high } => {
+            connects(expr, low) || connects(expr, high)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a comparison is one between rows of two tables, as far as that is written.
 ///
 /// ```text
 /// a.x = b.x              yes

@@ -132,7 +132,7 @@ impl Reading {
     }
 
     /// The rows of a morsel that the statement's conditions let pass, if there are any. Of those that are `known`, users and event
-    /// ids are searched for in the segment here; `batch` checks all.
+    /// ids are searched for in the segment here; `batch` checks conditions, and hints that leave out rows.
     ///
     /// `known` is what the scan's own conditions were when the morsel was begun (`scan_filters.rs`). `None` where no row passes, which reads no column.
     ///

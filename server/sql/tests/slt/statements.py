@@ -475,6 +475,25 @@ STATEMENTS = {
             ("event_name, user_id, " + P + ", timestamp", f" ORDER BY timestamp, event_name, user_id NULLS LAST, {P} NULLS LAST, tenant_id LIMIT 12"),
         )
     ],
+    "ranges": [
+        with_days + statement
+        for with_days in (
+            "WITH active AS (SELECT DISTINCT user_id, date_trunc('day', timestamp) AS day FROM events WHERE event_name = 'call'), days AS (SELECT DISTINCT day FROM active) ",
+        )
+        for statement in (
+            "SELECT d.day, count(DISTINCT a.user_id), count(*) FROM days d JOIN active a ON a.day > d.day - INTERVAL '3 days' AND a.day <= d.day GROUP BY d.day ORDER BY d.day",
+            "SELECT d.day, count(DISTINCT a.user_id), count(*) FROM days d, active a WHERE a.day BETWEEN d.day - INTERVAL '2 days' AND d.day AND a.user_id LIKE 'u1%' GROUP BY d.day ORDER BY d.day",
+            "SELECT d.day, count(a.user_id), min(a.day) FROM days d LEFT JOIN active a ON a.day < d.day AND a.user_id = 'u5' GROUP BY d.day ORDER BY d.day",
+            "SELECT a.user_id, count(*), min(d.day) FROM active a JOIN days d ON d.day > a.day GROUP BY a.user_id ORDER BY 2 DESC, 1 NULLS LAST LIMIT 5",
+            "SELECT count(*), min(a.day), max(b.day) FROM days a JOIN days b ON a.day < b.day",
+            "SELECT count(*), count(a.day), count(b.day) FROM days a FULL JOIN days b ON a.day > b.day + INTERVAL '2 days'",
+            "SELECT d.day, count(*) FROM days d JOIN events e ON e.timestamp >= d.day AND e.timestamp < d.day + INTERVAL '36 hours' JOIN active a ON a.user_id = e.user_id AND a.day = d.day GROUP BY d.day ORDER BY d.day",
+            "SELECT d.day FROM days d LEFT JOIN (SELECT user_id, max(timestamp) AS last FROM events GROUP BY user_id) l ON l.last < d.day WHERE l.user_id IS NULL ORDER BY d.day",
+        )
+    ]
+    + [
+        f"WITH prices AS (SELECT {P} AS plan, median({MS}) AS usual FROM events GROUP BY 1) SELECT p.plan, count(*), sum(e.{MS}) FROM prices p JOIN events e ON e.{MS} > 2 * p.usual AND e.tenant_id <> 't1' GROUP BY p.plan ORDER BY p.plan NULLS LAST",
+    ],
     "minutes": [
         (
             f"SELECT {ours} AS part{more} FROM events{where} GROUP BY 1 ORDER BY 1 DESC LIMIT 9",
