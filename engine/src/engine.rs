@@ -33,7 +33,7 @@ use crate::{
     keyspace::{KeyReader, Txn},
     query::{Answer, Metric, Query},
     scan::Snapshot,
-    store::{BackupProgress, Erasure, Ingested, Limits, Metrics, Scope, Store},
+    store::{BackupProgress, Erasure, FileLog, Ingested, Limits, Log, Metrics, Scope, Store},
     vfs::{Vfs, os::OsVfs},
 };
 
@@ -150,14 +150,23 @@ impl Engine {
         Self::open(Arc::new(vfs), options)
     }
 
-    /// Opens a data directory on any disk.
+    /// Opens a data directory on any disk, with its log in it.
     pub fn open(vfs: Arc<dyn Vfs>, options: Options) -> Result<Self> {
+        let (clock, rng) = (Arc::clone(&options.clock), Arc::clone(&options.rng));
+        let log = FileLog::new(Arc::clone(&vfs), clock, rng, options.limits.log_file_bytes);
+        Self::open_with_log(vfs, Arc::new(log), options)
+    }
+
+    /// Opens a store on any disk, whose records and superblock are in a log of its own.
+    ///
+    /// Errors: as of [`open_directory`](Self::open_directory), and those of the log.
+    pub fn open_with_log(vfs: Arc<dyn Vfs>, log: Arc<dyn Log>, options: Options) -> Result<Self> {
         let clock = Arc::clone(&options.clock);
         let limits = options.limits;
         let Limits { queries_bytes_max, query_bytes_max, kept_bytes_max, .. } = limits;
         let resources =
             Resources::new(queries_bytes_max, query_bytes_max, kept_bytes_max, options.exact);
-        let store = Arc::new(Store::open(vfs, options.clock, options.rng, limits)?);
+        let store = Arc::new(Store::open(vfs, log, options.clock, options.rng, limits)?);
         let mut background = Vec::new();
         if options.background {
             // A failed flush keeps its rows in memory and in the log, a failed merge its inputs: the

@@ -243,7 +243,10 @@ fn events(bytes: &[u8]) {
     if superblock.create(&vfs).is_err() || log.append(1, 1, &body).is_err() {
         return;
     }
-    let Ok(State { records, .. }) = crate::store::read_state(&vfs, &superblock) else { return };
+    let read = |after| wal::read(&vfs, DB, after);
+    let Ok(State { records, .. }) = crate::store::read_state(&vfs, &superblock, read) else {
+        return;
+    };
     let Some(Ok(rows)) = records.first().map(|record| rows_of(record, SEED)) else { return };
     // An event without these is refused when it is pushed, so no log has one.
     if rows.series.iter().any(|key| key.tenant.is_empty() || key.name.is_empty()) {
@@ -540,7 +543,7 @@ fn superblock(bytes: &[u8]) {
     for directory in ["wal", "ckpt"] {
         let _ = vfs.create_dir(directory);
     }
-    let _ = crate::store::read_state(&vfs, &found);
+    let _ = crate::store::read_state(&vfs, &found, |after| wal::read(&vfs, found.db, after));
     let mut next = found.clone();
     if next.store(&vfs).is_ok() {
         assert_eq!(Superblock::load(&vfs), Ok(Some(next)), "what is written is read");

@@ -56,6 +56,18 @@ pub mod rows {
     pub use crate::vfs::shared_memory::SharedMemory;
 }
 
+/// What a store needs whose records and files are not on its own disk.
+pub mod remote {
+    pub use crate::{
+        store::{Log, LogWriter, Superblock},
+        vfs::{
+            objects::{ObjectVfs, Objects},
+            sim_objects::SimObjects,
+        },
+        wal::{AppendError, LogEnd, LogMeters, LogTail, Record, records_of_group},
+    };
+}
+
 /// Encodings and sketches alone, for benches. No feature: one would have the tests of a workspace build everything anew.
 #[doc(hidden)]
 pub mod parts {

@@ -35,7 +35,7 @@ use crate::{
     keyspace::{Tree, checkpoint},
     store::{State, Superblock, flushed_lsn, read_state},
     vfs::{Vfs, read_only::ReadOnlyVfs},
-    wal::{LogTail, Record},
+    wal::{self, LogTail, Record},
 };
 
 /// How often the state is read, at most, when a running server changes it meanwhile: a checkpoint is replaced, a frame is being
@@ -105,7 +105,8 @@ impl Inspection {
 
     fn read(vfs: &Arc<dyn Vfs>) -> Result<Self> {
         let superblock = Self::load(vfs)?;
-        let State { tree, records, tail } = read_state(&**vfs, &superblock)?;
+        let State { tree, records, tail } =
+            read_state(&**vfs, &superblock, |after| wal::read(&**vfs, superblock.db, after))?;
         Ok(Self { vfs: Arc::clone(vfs), superblock, tree, records, tail })
     }
 

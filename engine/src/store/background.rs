@@ -16,10 +16,9 @@ use super::{
     version::Version,
 };
 use crate::{
-    error::{Error, IoContext as _, Limit, Result},
+    error::{Error, Limit, Result},
     event::Namespace,
     keyspace::Txn,
-    wal,
 };
 
 /// Erasures are done within this time, or the store says that it is in trouble.
@@ -296,7 +295,7 @@ impl Store {
         recovery::delete_dead(&*self.vfs, &self.version().tree)?;
         // Files that come back after a loss of power are deleted by the next start, but for those of the log: they
         // would be taken for the beginning of a longer one.
-        self.vfs.sync_dir(wal::DIRECTORY).at(wal::DIRECTORY)?;
+        self.log.settle_deletions()?;
         let done = Erasure { finished_ms: Some(self.clock.now_ms()), ..erasure.clone() };
         self.sequencer.publish_edit(Edit::default(), |txn| done.put(txn))
     }

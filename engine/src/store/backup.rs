@@ -93,7 +93,7 @@ impl Store {
         let version = {
             let mut upkeep = self.upkeep.lock();
             self.flush_all(&mut upkeep)?;
-            let (version, log) = self.sequencer.pin()?;
+            let (version, log_end) = self.sequencer.pin()?;
             let newest = upkeep
                 .superblock
                 .checkpoints
@@ -110,7 +110,7 @@ impl Store {
                 job.copy(&path, len)?;
             }
             let after = newest.replay_after;
-            for (path, len) in wal::files_after(&*self.vfs, after, version.lsn, log)? {
+            for (path, len) in self.log.files_after(after, version.lsn, log_end)? {
                 job.copy(&path, len)?;
             }
             let checkpoints = if newest.lsn > 0 { vec![newest] } else { Vec::new() };

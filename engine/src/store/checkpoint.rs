@@ -1,6 +1,7 @@
 //! Taking a checkpoint, and deleting the log that nothing needs any more.
 
 use super::{
+    log::Log,
     names::flushed_lsn,
     sequencer::Sequencer,
     superblock::{CHECKPOINTS_KEPT, CheckpointRef, Superblock},
@@ -9,13 +10,17 @@ use crate::{
     error::{IoContext, Result},
     keyspace::checkpoint,
     vfs::Vfs,
-    wal,
 };
 
 /// Writes the current keyspace as a checkpoint, names it in the superblock, and deletes older
 /// checkpoints and log files that neither of the kept ones needs. Nothing happens when nothing was
 /// written since the last one.
-pub fn take(vfs: &dyn Vfs, sequencer: &Sequencer, superblock: &mut Superblock) -> Result<()> {
+pub fn take(
+    vfs: &dyn Vfs,
+    log: &dyn Log,
+    sequencer: &Sequencer,
+    superblock: &mut Superblock,
+) -> Result<()> {
     let version = sequencer.version();
     if superblock.checkpoints.first().is_some_and(|newest| newest.lsn >= version.lsn) {
         return Ok(());
@@ -28,10 +33,10 @@ pub fn take(vfs: &dyn Vfs, sequencer: &Sequencer, superblock: &mut Superblock) -
     let mut next = superblock.clone();
     next.checkpoints.insert(0, CheckpointRef { lsn: version.lsn, replay_after });
     next.checkpoints.truncate(CHECKPOINTS_KEPT);
-    next.store(vfs)?;
+    log.replace(&mut next)?;
     *superblock = next;
     delete_older(vfs, superblock)?;
-    delete_log(vfs, sequencer, superblock)
+    delete_log(log, sequencer, superblock)
 }
 
 /// Deletes checkpoints that are older than the kept ones. A younger one may be named by a slot whose
@@ -49,23 +54,12 @@ pub fn delete_older(vfs: &dyn Vfs, superblock: &Superblock) -> Result<()> {
 }
 
 /// Deletes log files whose records lie all at or below what every kept checkpoint starts from.
-fn delete_log(vfs: &dyn Vfs, sequencer: &Sequencer, superblock: &Superblock) -> Result<()> {
+fn delete_log(log: &dyn Log, sequencer: &Sequencer, superblock: &Superblock) -> Result<()> {
     // With one checkpoint only, the fallback is the empty database and the whole log.
     if superblock.checkpoints.len() < CHECKPOINTS_KEPT {
         return Ok(());
     }
     let needed_after =
         superblock.checkpoints.iter().map(|kept| kept.replay_after).min().unwrap_or(0);
-    let current = sequencer.log_file_lsn_first();
-    let names = vfs.list(wal::DIRECTORY).at(wal::DIRECTORY)?;
-    let firsts: Vec<u64> =
-        names.iter().filter_map(|name| name.strip_suffix(".wal")?.parse().ok()).collect();
-    for (first, next) in firsts.iter().zip(firsts.iter().skip(1)) {
-        if *next > needed_after + 1 || current == Some(*first) {
-            break;
-        }
-        let place = format!("{}/{first:020}.wal", wal::DIRECTORY);
-        vfs.remove(&place).at(&place)?;
-    }
-    Ok(())
+    log.forget(needed_after, sequencer.log_file_lsn_first())
 }

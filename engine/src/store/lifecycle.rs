@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use super::{
     LOCK, TEMPORARY, checkpoint,
     flush::{FlushContext, flush},
+    log::Log,
     policy::CompactionLimits,
     recovery::{Recovered, recover},
     sequencer::{Ingested, Sequencer},
@@ -88,6 +89,7 @@ impl Default for Limits {
 /// An open data directory.
 pub struct Store {
     pub(super) vfs: Arc<dyn Vfs>,
+    pub(super) log: Arc<dyn Log>,
     pub(super) clock: Arc<dyn Clock>,
     rng: Arc<dyn Rng>,
     pub(super) limits: Limits,
@@ -178,12 +180,13 @@ const RETRY_MS: u64 = 5_000;
 const CHECKPOINT_RECORDS: u64 = 20_000;
 
 impl Store {
-    /// Opens the data directory, creating or recovering it.
+    /// Opens the data directory of a log, creating or recovering the database.
     ///
     /// Errors: `Invalid` when another process has it or its format is newer, `Corrupt` naming file
-    /// and offset of damage.
+    /// and offset of damage, and those of the log.
     pub fn open(
         vfs: Arc<dyn Vfs>,
+        log: Arc<dyn Log>,
         clock: Arc<dyn Clock>,
         rng: Arc<dyn Rng>,
         limits: Limits,
@@ -205,20 +208,12 @@ impl Store {
         for directory in [segment::DIRECTORY, "", segment::FRESH_DIRECTORY, wal::DIRECTORY] {
             vfs.sync_dir(directory).at(directory)?;
         }
-        let superblock = match Superblock::load(&*vfs)? {
+        let superblock = match log.superblock()? {
             Some(superblock) => superblock,
-            None => create(&*vfs, &*rng)?,
+            None => create(&*vfs, &*log, &*rng)?,
         };
-        let Recovered { version, dedup, chain, runs_lost } = recover(&*vfs, &*rng, &superblock)?;
+        let Recovered { version, dedup, writer, runs_lost } = recover(&*vfs, &*log, &superblock)?;
         let active_since_ms = (version.active.rows() > 0).then(|| clock.now_ms());
-        let writer = wal::Writer::new(
-            Arc::clone(&vfs),
-            Arc::clone(&clock),
-            Arc::clone(&rng),
-            superblock.db,
-            chain,
-            limits.log_file_bytes,
-        );
         let log_meters = writer.meters();
         let store = Self {
             log_meters,
@@ -239,6 +234,7 @@ impl Store {
             totals: Totals::default(),
             ids_are_damaged: AtomicBool::new(false),
             vfs,
+            log,
             clock,
             rng,
             limits,
@@ -342,7 +338,8 @@ impl Store {
         if !is_due || waits(upkeep.failed_at_ms, self.clock.now_ms()) {
             return Ok(false);
         }
-        let done = checkpoint::take(&*self.vfs, &self.sequencer, &mut upkeep.superblock);
+        let done =
+            checkpoint::take(&*self.vfs, &*self.log, &self.sequencer, &mut upkeep.superblock);
         self.note(&mut upkeep, &done);
         done.map(|()| true)
     }
@@ -386,7 +383,7 @@ impl Store {
         upkeep.frozen = self.sequencer.freeze()?;
         upkeep.active_since_ms = None;
         self.flush_frozen(upkeep)?;
-        checkpoint::take(&*self.vfs, &self.sequencer, &mut upkeep.superblock)
+        checkpoint::take(&*self.vfs, &*self.log, &self.sequencer, &mut upkeep.superblock)
     }
 
     fn flush_frozen(&self, upkeep: &mut Upkeep) -> Result<()> {
@@ -436,7 +433,7 @@ pub(super) fn waits(failed_at_ms: Option<i64>, now_ms: i64) -> bool {
 }
 
 /// Makes a new database, unless files without a superblock say that one was lost.
-fn create(vfs: &dyn Vfs, rng: &dyn Rng) -> Result<Superblock> {
+fn create(vfs: &dyn Vfs, log: &dyn Log, rng: &dyn Rng) -> Result<Superblock> {
     let mut directories =
         vec![wal::DIRECTORY.to_owned(), keyspace_checkpoint::DIRECTORY.to_owned()];
     for parent in [segment::DIRECTORY, ids::DIRECTORY] {
@@ -459,6 +456,6 @@ fn create(vfs: &dyn Vfs, rng: &dyn Rng) -> Result<Superblock> {
     rng.fill(&mut db);
     let superblock =
         Superblock { db, hash_seed: rng.next_u64(), generation: 0, checkpoints: Vec::new() };
-    superblock.create(vfs)?;
+    log.create(&superblock)?;
     Ok(superblock)
 }

@@ -1,6 +1,6 @@
 //! The store: one order of all changes, and the versions that readers see.
 //!
-//! `superblock` and `recovery` start it, `sequencer` orders and commits, `flush` turns the memtable
+//! `log` is the door to where records and superblock are. `recovery` starts from them, `sequencer` orders and commits, `flush` turns the memtable
 //! into segments, `checkpoint` bounds the log. `policy` says what to merge, `compaction` does it,
 //! `erase` takes out what was deleted. A [`Version`] is everything one query sees, and an `Edit` is
 //! the only way to change which files are live.
@@ -11,6 +11,7 @@ mod memtable_part;
 mod names;
 mod superblock;
 
+mod log;
 mod memtable;
 
 mod retention;
@@ -44,6 +45,7 @@ pub use backup::{BackupProgress, restore};
 pub use backup_list::{BackupFile, BackupList, LIST, measure};
 pub use erasure::{Erasure, Scope, id_hashes};
 pub use lifecycle::{Limits, Store};
+pub use log::{FileLog, Log, LogWriter};
 pub use memtable_part::PartImage;
 pub use metrics::{LevelMetrics, Metrics};
 pub use names::{FLUSHED_KEY, ID_RUN_PREFIX, SEGMENT_PREFIX, flushed_lsn};

@@ -10,12 +10,13 @@ use std::{collections::BTreeSet, io, sync::Arc};
 use super::{
     TEMPORARY,
     dedup::Dedup,
+    log::{Log, LogWriter},
     names::{ID_RUN_PREFIX, SEGMENT_PREFIX, flushed_lsn},
     superblock::{CHECKPOINTS_KEPT, CheckpointRef, Superblock},
     version::{Segments, Version},
 };
 use crate::{
-    base::{coding::Cursor, hash, rng::Rng},
+    base::{coding::Cursor, hash},
     column::{Rows, RowsBuilder},
     error::{Error, IoContext, Result},
     ids::{self, IdRun, IdRunMeta},
@@ -31,8 +32,8 @@ pub struct Recovered {
     pub version: Version,
     /// Ids of the rows in memory, and the id runs that could be opened.
     pub dedup: Dedup,
-    /// Checksum of the last frame of the log.
-    pub chain: u32,
+    /// Goes on behind the last record of the log.
+    pub writer: Box<dyn LogWriter>,
     /// Id runs that cannot be opened: their ids have to be read from the segments again.
     pub runs_lost: Vec<uuid::Uuid>,
 }
@@ -47,14 +48,18 @@ pub struct State {
     pub tail: LogTail,
 }
 
-/// Reads checkpoint and log. Changes nothing.
+/// Reads a checkpoint, and the log by `read_after`, which gives the records above an LSN. Changes nothing.
 ///
 /// Errors: `Corrupt` naming file and offset where anything that is needed is damaged or missing.
-pub fn read_state(vfs: &dyn Vfs, superblock: &Superblock) -> Result<State> {
+pub fn read_state(
+    vfs: &dyn Vfs,
+    superblock: &Superblock,
+    read_after: impl FnOnce(u64) -> Result<(Vec<Record>, LogTail)>,
+) -> Result<State> {
     let (base, checkpoint) = load_checkpoint(vfs, superblock)?;
     let after = checkpoint.map_or(0, |checkpoint| checkpoint.replay_after);
     let checkpoint_lsn = checkpoint.map_or(0, |checkpoint| checkpoint.lsn);
-    let (records, tail) = wal::read(vfs, superblock.db, after)?;
+    let (records, tail) = read_after(after)?;
     if tail.lsn_last < checkpoint_lsn {
         return Err(Error::corrupt(
             wal::DIRECTORY,
@@ -86,8 +91,9 @@ pub fn rows_of(record: &Record, hash_seed: u64) -> Result<Rows> {
 /// Recovers the database of `superblock`.
 ///
 /// Errors: `Corrupt` naming file and offset where anything that is needed is damaged or missing.
-pub fn recover(vfs: &dyn Vfs, rng: &dyn Rng, superblock: &Superblock) -> Result<Recovered> {
-    let State { tree, records, tail } = read_state(vfs, superblock)?;
+pub fn recover(vfs: &dyn Vfs, log: &dyn Log, superblock: &Superblock) -> Result<Recovered> {
+    let State { tree, records, tail } =
+        read_state(vfs, superblock, |after| log.read_after(superblock, after))?;
     // Keys first: they say which events are in segments already.
     let flushed = flushed_lsn(&tree)?;
     let segments = Segments::new(open_segments(vfs, superblock.database(), &tree)?);
@@ -102,10 +108,9 @@ pub fn recover(vfs: &dyn Vfs, rng: &dyn Rng, superblock: &Superblock) -> Result<
         }
     }
     // A start that is refused changes nothing: these come last.
-    let chain = wal::harden(vfs, rng, &tail)?;
-    superblock.settle(vfs)?;
+    let writer = log.resume(superblock, &tail)?;
     delete_unnamed(vfs, superblock, &version.tree)?;
-    Ok(Recovered { version, dedup, chain, runs_lost })
+    Ok(Recovered { version, dedup, writer, runs_lost })
 }
 
 /// The newest checkpoint that can be read; an older one needs a longer log, which is kept. While

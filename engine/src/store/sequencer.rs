@@ -18,7 +18,7 @@ use std::sync::{
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::{dedup::Dedup, edit::Edit, names::is_dropped, version::Version};
+use super::{dedup::Dedup, edit::Edit, log::LogWriter, names::is_dropped, version::Version};
 use crate::{
     base::{
         coding::Put,
@@ -29,7 +29,7 @@ use crate::{
     error::{Error, Limit, Result},
     ids::IdRun,
     keyspace::{Tree, Txn, Writes, write_writes},
-    wal::{self, AppendError, RecordKind, Writer, put_record},
+    wal::{self, AppendError, RecordKind, put_record},
 };
 
 /// Pending bytes at which a writer commits before it adds more, so that a group stays small enough
@@ -78,7 +78,7 @@ struct Group {
 pub struct Sequencer {
     hash_seed: u64,
     prepare: Mutex<Prepare>,
-    commit: Mutex<Writer>,
+    commit: Mutex<Box<dyn LogWriter>>,
     version: ArcSwap<Version>,
     /// Why writes are refused, once they are.
     closed: OnceLock<String>,
@@ -88,7 +88,7 @@ pub struct Sequencer {
 
 impl Sequencer {
     /// Continues after `version`, with the ids in `dedup` known.
-    pub fn new(hash_seed: u64, version: Version, dedup: Dedup, writer: Writer) -> Self {
+    pub fn new(hash_seed: u64, version: Version, dedup: Dedup, writer: Box<dyn LogWriter>) -> Self {
         let prepare = Prepare {
             lsn_next: version.lsn + 1,
             tree: version.tree.clone(),
@@ -235,7 +235,7 @@ impl Sequencer {
         // Rows that are pending belong to ids that would be set aside: commit them first.
         let group = prepare.take_group();
         if let Some(group) = group {
-            self.commit_group(&mut writer, group, Some(&mut prepare));
+            self.commit_group(&mut **writer, group, Some(&mut prepare));
             self.check_open()?;
         }
         let mut version = Version::clone(&self.version());
@@ -250,7 +250,7 @@ impl Sequencer {
 
     /// First LSN of the log file in use.
     pub fn log_file_lsn_first(&self) -> Option<u64> {
-        self.commit.lock().current_lsn_first()
+        self.commit.lock().end().map(|end| end.lsn_first)
     }
 
     /// Refuses further writes.
@@ -311,7 +311,7 @@ impl Sequencer {
         if ticket.get().is_none() {
             let group = self.prepare.lock().take_group();
             if let Some(group) = group {
-                self.commit_group(&mut writer, group, None);
+                self.commit_group(&mut **writer, group, None);
             }
         }
         ticket.get().cloned().unwrap_or_else(|| {
@@ -322,7 +322,12 @@ impl Sequencer {
 
     /// Writes, syncs and publishes a group, or rolls it back. `held` is the prepare lock, where the
     /// caller holds it.
-    fn commit_group(&self, writer: &mut Writer, group: TakenGroup, held: Option<&mut Prepare>) {
+    fn commit_group(
+        &self,
+        writer: &mut dyn LogWriter,
+        group: TakenGroup,
+        held: Option<&mut Prepare>,
+    ) {
         let count = group.items.len() as u32;
         let written = writer.append(group.lsn_first, count, &group.body);
         let mut own;

@@ -6,7 +6,7 @@
 //! Paths are relative to the data directory, with `/` between names. The target of a backup lies
 //! elsewhere: its paths may be absolute.
 //!
-//! [`read_only::ReadOnlyVfs`] wraps either of them for inspections. [`shared_memory`] is no disk, but read like one:
+//! [`objects::ObjectVfs`] wraps either of them as the cache of an object store. [`read_only::ReadOnlyVfs`] wraps them for inspections. [`shared_memory`] is no disk, but read like one:
 //! memory of one process that others map.
 //!
 //! A new file becomes durable in this order on either disk, and a crash between two steps leaves nothing that is named:
@@ -21,10 +21,13 @@
 //! Errors are those of `std::io`: `NotFound` for a name that is not there, `AlreadyExists` from `create`, `StorageFull` when the
 //! disk has no room. The caller adds the name of the file (`IoContext::at`).
 
+pub mod objects;
 pub mod os;
 pub mod read_only;
 pub mod shared_memory;
 pub mod sim;
+
+pub mod sim_objects;
 
 use std::{
     any::Any,

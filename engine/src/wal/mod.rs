@@ -20,7 +20,7 @@ mod harden;
 
 pub use frame::{RecordKind, put_record};
 pub use harden::harden;
-pub use reader::{LogTail, Record, files_after, read};
+pub use reader::{LogTail, Record, files_after, read, records_of_group};
 pub use writer::{AppendError, LogEnd, LogMeters, Writer};
 
 /// Directory of the log files.

@@ -9,7 +9,9 @@ use std::ops::Range;
 
 use super::{
     DIRECTORY,
-    frame::{ALIGN, FRAME_HEADER_LEN, FileHeader, HEADER_LEN, RecordKind, frame_at, records},
+    frame::{
+        ALIGN, FRAME_HEADER_LEN, FileHeader, Frame, HEADER_LEN, RecordKind, frame_at, records,
+    },
     writer::LogEnd,
 };
 use crate::{
@@ -45,7 +47,7 @@ impl Record {
 /// Where the log ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogTail {
-    /// LSN of the last record, or the one given to [`read`] when there is none.
+    /// LSN of the last record, or the one above which records were asked for when there is none.
     pub lsn_last: u64,
     /// Checksum of the last frame.
     pub chain: u32,
@@ -174,6 +176,24 @@ pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, Log
     }
     tail.lsn_last = tail.lsn_last.max(expected - 1);
     Ok((out, tail))
+}
+
+/// The records of a group that is in no file: `body` as it was appended, for a log that has groups elsewhere. `place` names the group in errors.
+///
+/// Errors: `Invalid` for records of an unknown kind.
+pub fn records_of_group(
+    body: &View,
+    lsn_first: u64,
+    count: u32,
+    place: &str,
+) -> Result<Vec<Record>> {
+    let frame = Frame { lsn_first, count, body, crc: 0, end: body.len() };
+    let record = |(lsn, kind, payload): (u64, RecordKind, &[u8])| {
+        let start = payload.as_ptr() as usize - body.as_ptr() as usize;
+        let (file, len) = (body.clone(), payload.len());
+        Record { lsn, kind, file_lsn_first: lsn_first, file, start, len }
+    };
+    Ok(records(&frame, place)?.into_iter().map(record).collect())
 }
 
 /// A file of the log, to be read.

@@ -153,9 +153,4 @@ impl Writer {
     pub fn rotate(&mut self) {
         self.current = None;
     }
-
-    /// First LSN of the file that is written to, if any.
-    pub fn current_lsn_first(&self) -> Option<u64> {
-        self.current.as_ref().map(|current| current.file.header.lsn_first)
-    }
 }
