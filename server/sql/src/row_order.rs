@@ -1,4 +1,4 @@
-//! The order of rows by several columns, as the places that they come from.
+//! The order of rows by several columns, as the indexes that they come from.
 //!
 //! Columns of numbers and times become one integer: `(tenant 7, user 130, 09:12:00.250)` takes 10, 17 and 33 bits where there are a
 //! thousand tenants, a hundred thousand users and ninety days. Many integers of up to 64 bits are sorted by their digits,
@@ -41,7 +41,7 @@ const FEW_ROWS: usize = 2_048;
 /// With its direction and where nulls come.
 pub type Key = (ArrayRef, SortOptions);
 
-/// The places of rows in their order; rows that are alike stay as they are. All keys have as many rows, fewer than 2³².
+/// The indexes of rows in their order; rows that are alike stay as they are. All keys have as many rows, fewer than 2³².
 ///
 /// Of `9, null, 7` ascending with nulls first it is `[1, 2, 0]`.
 ///
@@ -253,16 +253,16 @@ mod tests {
                 Arc::new(
                     maybe(5).map(|n| n.map(|n| format!("text {n}"))).collect::<StringViewArray>(),
                 ),
-                // The places, so that rows that are alike have one order.
+                // The indexes, so that rows that are alike have one order.
                 Arc::new((0..rows as i64).map(Some).collect::<Int64Array>()),
             ];
-            for places in [[0, 1, 5], [0, 3, 4], [2, 1, 5], [4, 0, 5], [3, 2, 1], [1, 4, 3]] {
+            for indexes in [[0, 1, 5], [0, 3, 4], [2, 1, 5], [4, 0, 5], [3, 2, 1], [1, 4, 3]] {
                 for turn in 0..8u8 {
                     let option = |at: usize| SortOptions {
                         descending: turn >> at & 1 == 1,
                         nulls_first: (turn + 1) >> at & 1 == 1,
                     };
-                    let keys = places.iter().enumerate();
+                    let keys = indexes.iter().enumerate();
                     let mut keys: Vec<Key> = keys
                         .map(|(at, column)| (ArrayRef::clone(&columns[*column]), option(at)))
                         .collect();
@@ -278,7 +278,7 @@ mod tests {
                     assert_eq!(
                         sorted(&keys, rows).unwrap(),
                         theirs.values()[..],
-                        "{places:?} {turn}"
+                        "{indexes:?} {turn}"
                     );
                 }
             }

@@ -92,8 +92,8 @@ pub struct UserAggregator<'a> {
     /// By number. Where the range is not all, the first stands for users outside of it.
     users: Vec<User>,
     by_code: UsersByCode,
-    /// The places of the range's users in the source that was met last.
-    places: Option<(usize, Range<u32>)>,
+    /// The indexes of the range's users in the source that was met last.
+    indexes: Option<(usize, Range<u32>)>,
     /// Texts that are too long for a view, end to end.
     long: Vec<u8>,
     /// The buckets that were met; bucket n has the numbers from n times the combinations on.
@@ -146,10 +146,10 @@ struct UsersByCode {
 }
 
 impl UsersByCode {
-    /// Makes the list long enough for users of a source, of which 0 is nobody and n has the code n - 1. Codes outside of `places` are of
+    /// Makes the list long enough for users of a source, of which 0 is nobody and n has the code n - 1. Codes outside of `indexes` are of
     /// other users.
-    fn make_room(&mut self, source: usize, users: &[u32], places: &Range<u32>) {
-        let unknown = |code: u32| if places.contains(&code) { NONE } else { OTHERS };
+    fn make_room(&mut self, source: usize, users: &[u32], indexes: &Range<u32>) {
+        let unknown = |code: u32| if indexes.contains(&code) { NONE } else { OTHERS };
         let codes = users.iter().filter_map(|user| user.checked_sub(1));
         let (first, last) =
             codes.fold((u32::MAX, 0), |(first, last), code| (first.min(code), last.max(code)));
@@ -203,7 +203,7 @@ impl<'a> UserAggregator<'a> {
             known: HashTable::new(),
             users: if range.is_all() { Vec::new() } else { vec![User { view: 0, tenant: 0 }] },
             by_code: UsersByCode::default(),
-            places: None,
+            indexes: None,
             long: Vec::new(),
             buckets: Vec::new(),
             ranks: spec.ranks()?,
@@ -259,7 +259,7 @@ impl<'a> UserAggregator<'a> {
             return Ok(entry.user);
         }
         if text.len() > VIEW_BYTES {
-            // Places in lists of strings have 31 bits.
+            // Indexes in lists of strings have 31 bits.
             if self.long.len() + text.len() > i32::MAX as usize {
                 return resources_err!("a tenant's user ids take too much memory");
             }
@@ -290,8 +290,8 @@ impl<'a> UserAggregator<'a> {
             return self.users_of_texts(at, source, morsel, marks);
         };
         let row = morsel.row_ranges.first().map_or(0, |row_range| row_range.rows.start);
-        let places = self.places(at, source, row)?;
-        self.by_code.make_room(at, &codes, &places);
+        let indexes = self.indexes(at, source, row)?;
+        self.by_code.make_room(at, &codes, &indexes);
         let mut users = Vec::with_capacity(codes.len());
         for row_range in &morsel.row_ranges {
             let series = source.series().get(row_range.series);
@@ -323,18 +323,19 @@ impl<'a> UserAggregator<'a> {
         Ok(users)
     }
 
-    /// The places in a source of users in the range. Where that is not all, rows are of one tenant.
-    fn places(&mut self, at: usize, source: &Source, row: u32) -> Result<Range<u32>> {
+    /// The indexes in a source of users in the range. Where that is not all, rows are of one tenant.
+    fn indexes(&mut self, at: usize, source: &Source, row: u32) -> Result<Range<u32>> {
         if self.range.is_all() {
             return Ok(0..NONE);
         }
-        let known = self.places.take().filter(|(known, _)| *known == at).map(|(_, places)| places);
-        let places = match known {
-            Some(places) => places,
-            None => self.range.places(source, row)?.unwrap_or_default(),
+        let known =
+            self.indexes.take().filter(|(known, _)| *known == at).map(|(_, indexes)| indexes);
+        let indexes = match known {
+            Some(indexes) => indexes,
+            None => self.range.indexes(source, row)?.unwrap_or_default(),
         };
-        self.places = Some((at, places.clone()));
-        Ok(places)
+        self.indexes = Some((at, indexes.clone()));
+        Ok(indexes)
     }
 
     /// The same where users have no codes.

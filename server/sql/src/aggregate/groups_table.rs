@@ -81,7 +81,7 @@ impl fmt::Debug for GroupsTable {
     }
 }
 
-/// A source by its place in the scan, and which of its rows; all of them if none are named.
+/// A source by its index in the scan, and which of its rows; all of them if none are named.
 type Piece = (usize, Option<Vec<Morsel>>);
 
 impl GroupsTable {

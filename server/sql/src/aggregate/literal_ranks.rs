@@ -87,7 +87,7 @@ fn find(expr: &Expr, values: &mut Vec<ScalarValue>) -> bool {
     }
 }
 
-/// The same with the place of each value among these.
+/// The same with the index of each value among these.
 fn with_numbers(expr: &Expr, values: &[ScalarValue]) -> Option<Expr> {
     Some(match expr {
         Expr::Alias(alias) => with_numbers(&alias.expr, values)?,

@@ -93,7 +93,7 @@ impl Measure {
         }
     }
 
-    /// The columns of its parts, by the measure's place among others: a count of rows, a sum, the least and the most, null where
+    /// The columns of its parts, by the measure's index among others: a count of rows, a sum, the least and the most, null where
     /// no row of a group has it.
     pub fn fields(&self, at: usize) -> impl Iterator<Item = Field> + '_ {
         MeasureStat::ALL.into_iter().map(move |part| {

@@ -37,7 +37,7 @@ impl UserRange {
     pub const ALL: Self = Self { from: None, until: None };
 
     /// So many ranges of a tenant's users, with as many users each in the source of this morsel of the tenant. One range where the source
-    /// has no places of users, fewer ranges than asked for where it has few users.
+    /// has no indexes of users, fewer ranges than asked for where it has few users.
     ///
     /// Errors: damage of a segment.
     pub fn ranges(source: &Source, morsel: &Morsel, count: usize) -> Result<Vec<Self>> {
@@ -72,23 +72,23 @@ impl UserRange {
         self.until.as_deref().is_some_and(|until| user >= until)
     }
 
-    /// The places of its users in a source, among those of the tenant that a row belongs to; nothing where the source has no places.
+    /// The indexes of its users in a source, among those of the tenant that a row belongs to; nothing where the source has no indexes.
     ///
     /// Errors: damage of a segment.
-    pub fn places(&self, source: &Source, row: u32) -> Result<Option<Range<u32>>> {
+    pub fn indexes(&self, source: &Source, row: u32) -> Result<Option<Range<u32>>> {
         let Some((mut texts, _)) = source.user_texts().map_err(broken)? else { return Ok(None) };
         let Some(users) = source.users_of_row(row) else { return Ok(None) };
         // Texts rise with their indexes: the first one from which on something is true is found by binary search.
         let mut first = |is_reached: &dyn Fn(&[u8]) -> bool| -> Result<u32> {
-            let mut places = users.clone();
-            while !places.is_empty() {
-                let middle = places.start + places.len() / 2;
+            let mut indexes = users.clone();
+            while !indexes.is_empty() {
+                let middle = indexes.start + indexes.len() / 2;
                 match is_reached(texts.at(middle).map_err(broken)?) {
-                    true => places.end = middle,
-                    false => places.start = middle + 1,
+                    true => indexes.end = middle,
+                    false => indexes.start = middle + 1,
                 }
             }
-            Ok(places.start as u32)
+            Ok(indexes.start as u32)
         };
         let start = first(&|user| self.contains(user) || self.ends_before(user))?;
         Ok(Some(start..first(&|user| self.ends_before(user))?))

@@ -44,14 +44,14 @@ type Bound = Option<u64>;
 /// (SELECT day FROM days), below WITH days AS (SELECT … GROUP BY 1)           no bound, grouped: some of the groups
 /// ```
 #[derive(Default, Clone, Copy)]
-pub struct Rows {
+pub struct RowBound {
     /// How many there are at most.
     pub bound: Bound,
     /// Whether they are groups: of `GROUP BY` or `DISTINCT`. There are few as a rule.
     pub is_grouped: bool,
 }
 
-impl Rows {
+impl RowBound {
     /// At most so many, or as many as a table has.
     fn at_most(bound: impl Into<Bound>) -> Self {
         Self { bound: bound.into(), is_grouped: false }
@@ -68,7 +68,7 @@ const TABLES: [&str; 3] = ["events", "events_hourly", "events_daily"];
 #[derive(Default)]
 pub struct Scopes {
     /// Rows by name, one map for each query that is open.
-    open: Vec<HashMap<String, Rows>>,
+    open: Vec<HashMap<String, RowBound>>,
     /// How often each name is made in the statement. Of those that are made twice it is not looked up which is meant.
     made: HashMap<String, usize>,
 }
@@ -111,7 +111,7 @@ impl Scopes {
             let name = name_of(&named.alias.name);
             let is_plain = self.made.get(&name) == Some(&1) && !TABLES.contains(&name.as_str());
             if let Some(scope) = self.open.last_mut() {
-                scope.insert(name, if is_plain { rows } else { Rows::default() });
+                scope.insert(name, if is_plain { rows } else { RowBound::default() });
             }
         }
     }
@@ -123,12 +123,12 @@ impl Scopes {
 
     /// Rows of a table or subquery.
     /// Nothing is known of `events`; `(VALUES (1), (2), (3)) v (n)` has 3.
-    pub fn of_factor(&mut self, factor: &TableFactor) -> Rows {
+    pub fn of_factor(&mut self, factor: &TableFactor) -> RowBound {
         match factor {
             TableFactor::Derived { subquery, .. } => self.of_query(subquery),
             TableFactor::Table { name, args: None, .. } => self.of_name(name),
             TableFactor::NestedJoin { table_with_joins, .. } => self.of_joins(table_with_joins),
-            _ => Rows::default(),
+            _ => RowBound::default(),
         }
     }
 
@@ -136,7 +136,7 @@ impl Scopes {
     ///
     /// `(VALUES (1), (2)) a LEFT JOIN (VALUES (1), (2), (3)) b ON …` has at most 6. No bound as soon as one of them has none, and groups only where nothing is
     /// joined.
-    pub fn of_joins(&mut self, from: &TableWithJoins) -> Rows {
+    pub fn of_joins(&mut self, from: &TableWithJoins) -> RowBound {
         let first = self.of_factor(&from.relation);
         let mut rows = first.bound;
         for join in &from.joins {
@@ -149,18 +149,18 @@ impl Scopes {
                 rows.saturating_mul(right).max(unmatched)
             });
         }
-        Rows { bound: rows, is_grouped: first.is_grouped && from.joins.is_empty() }
+        RowBound { bound: rows, is_grouped: first.is_grouped && from.joins.is_empty() }
     }
 
     /// The rows of a name of `WITH`; nothing is known of a table, and of a name with a schema before it.
-    fn of_name(&self, name: &ObjectName) -> Rows {
-        let [part] = &*name.0 else { return Rows::default() };
-        let Some(name) = part.as_ident().map(name_of) else { return Rows::default() };
+    fn of_name(&self, name: &ObjectName) -> RowBound {
+        let [part] = &*name.0 else { return RowBound::default() };
+        let Some(name) = part.as_ident().map(name_of) else { return RowBound::default() };
         self.open.iter().rev().find_map(|scope| scope.get(&name)).copied().unwrap_or_default()
     }
 
     /// The rows of a query with its `LIMIT`. An `OFFSET` only leaves out more, and is not looked at.
-    fn of_query(&mut self, query: &Query) -> Rows {
+    fn of_query(&mut self, query: &Query) -> RowBound {
         self.open(query);
         let rows = self.of_body(&query.body);
         self.close();
@@ -168,32 +168,34 @@ impl Scopes {
             Some(LimitClause::LimitOffset { limit: Some(limit), .. }) => number(limit),
             _ => None,
         };
-        Rows { bound: rows.bound.into_iter().chain(limit).min(), ..rows }
+        RowBound { bound: rows.bound.into_iter().chain(limit).min(), ..rows }
     }
 
     /// The rows of what stands before `ORDER BY` and `LIMIT`.
-    fn of_body(&mut self, body: &SetExpr) -> Rows {
+    fn of_body(&mut self, body: &SetExpr) -> RowBound {
         match body {
             SetExpr::Select(select) => self.of_select(select),
             SetExpr::Query(query) => self.of_query(query),
-            SetExpr::Values(values) => Rows::at_most(values.rows.len() as u64),
+            SetExpr::Values(values) => RowBound::at_most(values.rows.len() as u64),
             SetExpr::SetOperation { op, left, right, .. } => {
                 let (left, right) = (self.of_body(left), self.of_body(right));
                 let sum = left.bound.zip(right.bound).map(|(a, b)| a.saturating_add(b));
                 let bound = if *op == SetOperator::Union { sum } else { left.bound };
-                Rows { bound, is_grouped: left.is_grouped && right.is_grouped }
+                RowBound { bound, is_grouped: left.is_grouped && right.is_grouped }
             }
-            _ => Rows::default(),
+            _ => RowBound::default(),
         }
     }
 
     /// The rows of one SELECT: 1 for aggregates without groups, else at most the product of the tables in FROM. `SELECT 1` has 1, the empty product.
-    fn of_select(&mut self, select: &Select) -> Rows {
-        let GroupByExpr::Expressions(groups, _) = &select.group_by else { return Rows::default() };
+    fn of_select(&mut self, select: &Select) -> RowBound {
+        let GroupByExpr::Expressions(groups, _) = &select.group_by else {
+            return RowBound::default();
+        };
         if groups.is_empty() && offered::has_aggregate(&select.projection) {
-            return Rows::at_most(1);
+            return RowBound::at_most(1);
         }
-        let from: Vec<Rows> = select.from.iter().map(|from| self.of_joins(from)).collect();
+        let from: Vec<RowBound> = select.from.iter().map(|from| self.of_joins(from)).collect();
         let is_grouped = !groups.is_empty()
             || select.distinct.is_some()
             || matches!(&*from, [one] if one.is_grouped);
@@ -201,10 +203,10 @@ impl Scopes {
         let is_set =
             |expr: &Expr| matches!(expr, Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_));
         if groups.iter().any(is_set) {
-            return Rows { bound: None, is_grouped };
+            return RowBound { bound: None, is_grouped };
         }
         let all = from.into_iter().map(|rows| rows.bound).collect::<Option<Vec<u64>>>();
-        Rows { bound: all.map(|all| all.into_iter().fold(1, u64::saturating_mul)), is_grouped }
+        RowBound { bound: all.map(|all| all.into_iter().fold(1, u64::saturating_mul)), is_grouped }
     }
 }
 

@@ -27,7 +27,7 @@ use datafusion_sql::sqlparser::ast::{
     Visit as _, Visitor,
 };
 
-use super::bounds::{Rows, Scopes};
+use super::bounds::{RowBound, Scopes};
 use inlay_sql_protocol::Refusal;
 
 /// Joins of a statement.
@@ -116,10 +116,10 @@ impl JoinCheck<'_> {
     fn chain(&mut self, from: &TableWithJoins) -> Result<(), Refusal> {
         self.factor(&from.relation)?;
         // Rows of everything so far.
-        let Rows { bound: mut left, mut is_grouped } = self.scopes.of_factor(&from.relation);
+        let RowBound { bound: mut left, mut is_grouped } = self.scopes.of_factor(&from.relation);
         for join in &from.joins {
             self.factor(&join.relation)?;
-            let Rows { bound: right, is_grouped: is_right_grouped } =
+            let RowBound { bound: right, is_grouped: is_right_grouped } =
                 self.scopes.of_factor(&join.relation);
             match joined_by(&join.join_operator)? {
                 JoinedBy::Equality => {}

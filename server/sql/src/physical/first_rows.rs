@@ -1,7 +1,7 @@
 //! A rule for operators: a scan below a window of which the first rows are asked for leaves out rows that cannot be among them.
 //!
 //! ```text
-//! FilterExec: place = 1
+//! FilterExec: rn = 1
 //!   WindowsExec: row_number() PARTITION BY [number of tenant_id] ORDER BY [timestamp, event_id]
 //!     RepartitionExec
 //!       RowsExec                                   + the 1 earliest by number of tenant_id
@@ -70,7 +70,7 @@ fn read_first_rows(
     })
 }
 
-/// The column of which a condition asks for so many of the smallest numbers: `place = 2`, `place <= 2`, `place < 3`. All three ask for two.
+/// The column of which a condition asks for so many of the smallest numbers: `rn = 2`, `rn <= 2`, `rn < 3`. All three ask for two.
 /// Nothing where it asks for none, or for more than [`FIRST_MAX`].
 fn asked_for(condition: &Arc<dyn PhysicalExpr>) -> Option<(usize, usize)> {
     let binary = condition.downcast_ref::<BinaryExpr>()?;
@@ -113,7 +113,7 @@ fn below_filter(
     input.map(|input| replace_children_if_necessary(Arc::clone(plan), vec![input])).transpose()
 }
 
-/// What is looked for, by places of columns.
+/// What is looked for, by indexes of columns.
 #[derive(Clone)]
 struct FirstRowsRequest {
     /// The columns of `PARTITION BY`, one or two.
@@ -129,13 +129,13 @@ struct FirstRowsRequest {
 impl FirstRowsRequest {
     /// Of windows that number rows, and only that: others would miss what is left out.
     fn of(windows: &WindowsExec, count: usize) -> Option<Self> {
-        let place = |expr: &Arc<dyn PhysicalExpr>| Some(expr.downcast_ref::<Column>()?.index());
+        let index = |expr: &Arc<dyn PhysicalExpr>| Some(expr.downcast_ref::<Column>()?.index());
         if !windows.kinds().all(|kind| matches!(kind, Kind::RowNumber | Kind::Rank)) {
             return None;
         }
-        let partition = windows.partition_by().iter().map(place).collect::<Option<Vec<_>>>()?;
+        let partition = windows.partition_by().iter().map(index).collect::<Option<Vec<_>>>()?;
         let order = windows.order_by().first()?;
-        let (time, descending) = (place(&order.expr)?, order.options.descending);
+        let (time, descending) = (index(&order.expr)?, order.options.descending);
         ((1..=2).contains(&partition.len())).then_some(Self { partition, time, descending, count })
     }
 
@@ -163,11 +163,11 @@ fn through(
     let [input] = &*plan.children() else { return None };
     let same = || Some((Arc::clone(input), columns.to_vec()));
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-        let place = |at: &usize| {
+        let index = |at: &usize| {
             let column = projection.expr().get(*at)?.expr.downcast_ref::<Column>()?;
             Some(column.index())
         };
-        return Some((Arc::clone(input), columns.iter().map(place).collect::<Option<_>>()?));
+        return Some((Arc::clone(input), columns.iter().map(index).collect::<Option<_>>()?));
     }
     let has_all = plan.downcast_ref::<RepartitionExec>().is_some()
         || plan.downcast_ref::<CoalescePartitionsExec>().is_some()

@@ -216,16 +216,16 @@ fn is_by_partition(plan: &Arc<dyn ExecutionPlan>) -> bool {
 ///
 /// Of `GROUP BY tenant_id, source` it is the first; `GROUP BY source` mixes tenants.
 fn tenant_after(plan: &Arc<dyn ExecutionPlan>, tenant: Vec<usize>) -> Option<Vec<usize>> {
-    let places = |exprs: &mut dyn Iterator<Item = &Arc<dyn PhysicalExpr>>| -> Vec<usize> {
+    let indexes = |exprs: &mut dyn Iterator<Item = &Arc<dyn PhysicalExpr>>| -> Vec<usize> {
         let all = exprs.enumerate().filter(|(_, expr)| is_one(expr, &tenant));
         all.map(|(at, _)| at).collect()
     };
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-        return Some(places(&mut projection.expr().iter().map(|column| &column.expr)));
+        return Some(indexes(&mut projection.expr().iter().map(|column| &column.expr)));
     }
     if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
-        let places = places(&mut aggregate.group_expr().expr().iter().map(|(key, _)| key));
-        return (!places.is_empty()).then_some(places);
+        let indexes = indexes(&mut aggregate.group_expr().expr().iter().map(|(key, _)| key));
+        return (!indexes.is_empty()).then_some(indexes);
     }
     if let Some(windows) = plan.downcast_ref::<WindowsExec>() {
         return any_is(windows.partition_by(), &tenant).then_some(tenant);

@@ -115,10 +115,10 @@ fn of_alias(named: &SubqueryAlias, wanted: &[Column]) -> Result<Option<Numbered>
         return Ok(None);
     };
     let Some((input, numbers)) = numbered(&named.input, &inner)? else { return Ok(None) };
-    let places = numbers.iter().map(|(column, _)| input.schema().index_of_column(column));
-    let places = places.collect::<Result<Vec<_>>>()?;
+    let indexes = numbers.iter().map(|(column, _)| input.schema().index_of_column(column));
+    let indexes = indexes.collect::<Result<Vec<_>>>()?;
     let plan = SubqueryAlias::try_new(Arc::new(input), named.alias.clone())?;
-    let numbers = places
+    let numbers = indexes
         .into_iter()
         .zip(numbers)
         .map(|(at, (_, codes))| (Column::from(plan.schema.qualified_field(at)), codes));

@@ -91,15 +91,15 @@ fn in_groups(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         let mut inner_column = |of: Option<Arc<AggregateUDF>>| {
             let func = of.unwrap_or_else(|| Arc::clone(&call.func));
             let call = AggregateFunction { func, params: call.params.clone() };
-            let place = name("inner", inner.len());
+            let index = name("inner", inner.len());
             inner.push(Expr::AggregateFunction(call).alias(format!("inner {}", inner.len())));
-            place
+            index
         };
         // The column of an aggregate over what inner groups come to.
         let mut outer_column = |expr: Expr| {
-            let place = name("outer", outer.len());
+            let index = name("outer", outer.len());
             outer.push(expr.alias(format!("outer {}", outer.len())));
-            place
+            index
         };
         outputs.push(match call.func.name() {
             _ if call.params.distinct => outer_column(count(distinct_key.clone())),

@@ -80,8 +80,8 @@ fn together(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         exprs.push(Expr::AggregateFunction(call).alias(format!("{LIST}{at}")));
     }
     let mut outputs = Vec::new();
-    for (expr, place) in aggregate.aggr_expr.iter().zip(positions) {
-        outputs.push(match place {
+    for (expr, index) in aggregate.aggr_expr.iter().zip(positions) {
+        outputs.push(match index {
             Some((list, at)) => {
                 let list = Expr::Column(Column::new_unqualified(format!("{LIST}{list}")));
                 array_element(list, lit(at as i64 + 1))

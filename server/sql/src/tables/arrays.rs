@@ -145,16 +145,16 @@ pub fn number_array(mut numbers: Vec<f64>) -> Float64Array {
 /// Errors: when they are too many to be counted.
 pub fn map_array(columns: &[(&str, ArrayRef)], rows: usize, value: DataType) -> Result<ArrayRef> {
     let mut keys = StringBuilder::new();
-    let mut places: Vec<(usize, usize)> = Vec::new();
+    let mut indexes: Vec<(usize, usize)> = Vec::new();
     let mut ends = vec![0i32];
     for row in 0..rows {
         for (at, (name, column)) in columns.iter().enumerate() {
             if column.is_valid(row) {
                 keys.append_value(name);
-                places.push((at, row));
+                indexes.push((at, row));
             }
         }
-        let end = i32::try_from(places.len())
+        let end = i32::try_from(indexes.len())
             .map_err(|_| ArrowError::MemoryError("too many properties".to_owned()))?;
         ends.push(end);
     }
@@ -163,7 +163,7 @@ pub fn map_array(columns: &[(&str, ArrayRef)], rows: usize, value: DataType) -> 
     let values = if arrays.is_empty() {
         arrow::array::new_empty_array(&value)
     } else {
-        arrow::compute::interleave(&arrays, &places)?
+        arrow::compute::interleave(&arrays, &indexes)?
     };
     let fields = entries_of(value);
     let entries =

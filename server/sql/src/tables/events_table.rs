@@ -115,15 +115,15 @@ impl Table {
     pub fn with_properties(&self, more: &[Property]) -> (Self, Vec<usize>) {
         let mut properties = self.properties.clone();
         let base = self.kind.columns().len();
-        let places = more.iter().map(|property| {
+        let indexes = more.iter().map(|property| {
             let at = properties.iter().position(|other| other == property).unwrap_or_else(|| {
                 properties.push(property.clone());
                 properties.len() - 1
             });
             base + at
         });
-        let places = places.collect();
-        (self.with_columns(properties, self.numbers.clone()), places)
+        let indexes = indexes.collect();
+        (self.with_columns(properties, self.numbers.clone()), indexes)
     }
 
     /// The source of a column's values.

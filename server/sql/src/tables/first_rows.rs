@@ -1,6 +1,6 @@
 //! Of each partition of a window only rows that may be among its first by time.
 //!
-//! `row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp) … WHERE place = 1` needs one row of each tenant. A scan that knows
+//! `row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp) … WHERE rn = 1` needs one row of each tenant. A scan that knows
 //! it reads numbers and times, and other columns of rows alone that are not behind as many rows of their partition as are asked
 //! for:
 //!
@@ -56,7 +56,7 @@ pub struct FirstRows {
 #[derive(Debug, Default)]
 struct BestTimes {
     /// The index of each partition in `best`, by its one or two numbers.
-    places: HashMap<[u32; 2], u32>,
+    indexes: HashMap<[u32; 2], u32>,
     /// At most `count` times of each partition, the best first.
     best: Vec<Vec<i64>>,
 }
@@ -124,7 +124,7 @@ impl PhysicalExpr for FirstRows {
             false => times.value(row),
         };
         let mut best_times = self.best_times.lock();
-        let BestTimes { places, best } = &mut *best_times;
+        let BestTimes { indexes, best } = &mut *best_times;
         // The best of all rows are found first, so that few of a rising order pass.
         let mut of_rows = Vec::with_capacity(rows);
         let mut last = None;
@@ -134,22 +134,22 @@ impl PhysicalExpr for FirstRows {
                 *part = if array.is_valid(row) { array.value(row) } else { NONE };
             }
             // Rows of a series follow each other, so the last partition is often the next one, too.
-            let place = match last {
-                Some((of, place)) if of == key => place,
-                _ => match places.get(&key) {
-                    Some(place) => *place,
+            let index = match last {
+                Some((of, index)) if of == key => index,
+                _ => match indexes.get(&key) {
+                    Some(index) => *index,
                     None if best.len() < PARTITIONS_MAX => {
-                        let place = best.len() as u32;
-                        places.insert(key, place);
+                        let index = best.len() as u32;
+                        indexes.insert(key, index);
                         best.push(Vec::with_capacity(self.count));
-                        place
+                        index
                     }
                     None => NONE,
                 },
             };
-            last = Some((key, place));
-            of_rows.push(place);
-            if let Some(best) = best.get_mut(place as usize) {
+            last = Some((key, index));
+            of_rows.push(index);
+            if let Some(best) = best.get_mut(index as usize) {
                 let at = best.partition_point(|other| *other <= rank(row));
                 if at < self.count {
                     best.truncate(self.count - 1);
@@ -157,8 +157,8 @@ impl PhysicalExpr for FirstRows {
                 }
             }
         }
-        let passes = of_rows.iter().enumerate().map(|(row, place)| {
-            let Some(best) = best.get(*place as usize) else { return true };
+        let passes = of_rows.iter().enumerate().map(|(row, index)| {
+            let Some(best) = best.get(*index as usize) else { return true };
             best.len() < self.count || best.last().is_none_or(|worst| rank(row) <= *worst)
         });
         Ok(ColumnarValue::Array(Arc::new(BooleanArray::from(passes.collect::<Vec<bool>>()))))

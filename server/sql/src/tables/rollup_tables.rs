@@ -142,7 +142,7 @@ impl Sums {
         (times.start, whole.unwrap_or(times.end))
     }
 
-    /// Which states are needed, and the numeric properties among them by their places.
+    /// Which states are needed, and the numeric properties among them by their indexes.
     ///
     /// `SELECT count` needs none; `users` and `users_state` need sketches; `numeric_states` the digests of all properties, and `numeric_states['ms']` alone
     /// that of `ms`. The second part is the list of properties, sorted, in whose order the engine returns digests.

@@ -121,10 +121,10 @@ impl Reading {
     /// Where the time stands among the columns.
     /// `None` where the scan does not read it: then nothing is known of the times that are needed.
     pub fn time(&self) -> Option<usize> {
-        self.place_of(&Column::Time)
+        self.index_of(&Column::Time)
     }
 
-    fn place_of(&self, wanted: &Column) -> Option<usize> {
+    fn index_of(&self, wanted: &Column) -> Option<usize> {
         self.columns.iter().position(|source| match source {
             ColumnSource::Plain(column) => column == wanted,
             _ => false,
@@ -153,10 +153,10 @@ impl Reading {
             source.mark_users(morsel, &users, marks.get_or_insert_with(all)).map_err(broken)?;
         }
         let ids = known
-            .and_then(|known| known.texts(self.place_of(&Column::EventId)?))
+            .and_then(|known| known.texts(self.index_of(&Column::EventId)?))
             .map(|ids| EventIdCondition::AnyOf(ids.into_iter().map(str::as_bytes).collect()));
         let prefix = || {
-            let prefix = known?.prefix(self.place_of(&Column::EventId)?)?;
+            let prefix = known?.prefix(self.index_of(&Column::EventId)?)?;
             Some(EventIdCondition::StartsWith(EventIdPrefix::new(prefix.as_bytes())))
         };
         if let Some(ids) = ids.or_else(prefix) {
@@ -170,7 +170,7 @@ impl Reading {
     /// From `user_id IN ('u1', 'u2')`, or from the numbers that a join has found among its smaller side. `None` where there are more than [`USERS_MAX`].
     fn known_users(&self, known: &KnownFilter) -> Option<Vec<Vec<u8>>> {
         let is_few = |count: usize| count <= USERS_MAX;
-        let texts = self.place_of(&Column::User).and_then(|at| known.texts(at));
+        let texts = self.index_of(&Column::User).and_then(|at| known.texts(at));
         if let Some(texts) = texts.filter(|texts| is_few(texts.len())) {
             let users = texts.into_iter().filter(|user| !user.is_empty());
             return Some(users.map(|user| user.as_bytes().to_vec()).collect());
@@ -231,7 +231,7 @@ impl Reading {
         known: Option<&KnownFilter>,
     ) -> Result<Option<RecordBatch>> {
         let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.columns.len()];
-        let ids = self.place_of(&Column::EventId).zip(known);
+        let ids = self.index_of(&Column::EventId).zip(known);
         let without_ids = ids.map(|(ids, known)| known.without(ids)).transpose()?.flatten();
         for known in without_ids.as_ref().into_iter().chain(known) {
             for &at in &known.columns {
@@ -395,17 +395,17 @@ impl PassingRows {
         Ok(self.marked(source.read(&self.morsel, column).map_err(broken)?))
     }
 
-    /// The users' numbers: texts are looked at once a user of the source, where this has places for them.
+    /// The users' numbers: texts are looked at once a user of the source, where this has indexes for them.
     fn user_numbers(&self, source: &Source, codes: &StatementDictionary) -> Result<ArrayRef> {
-        let Some(mut places) = source.users(&self.morsel).map_err(broken)? else {
+        let Some(mut indexes) = source.users(&self.morsel).map_err(broken)? else {
             return Ok(codes.array(&self.read(source, &Column::User)?, false)?);
         };
         if let Some(marks) = &self.marks {
             let mut marks = marks.iter();
-            places.retain(|_| marks.next().is_some_and(|mark| *mark));
+            indexes.retain(|_| marks.next().is_some_and(|mark| *mark));
         }
         let none = || DataFusionError::Internal("users without texts".to_owned());
-        codes.users(source, &places)?.ok_or_else(none)
+        codes.users(source, &indexes)?.ok_or_else(none)
     }
 
     /// Values of all rows of the morsel without those that do not pass.

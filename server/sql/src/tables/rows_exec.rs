@@ -57,7 +57,7 @@ use super::{
 /// A morsel, or what is left of one whose head has been read.
 #[derive(Debug, Clone)]
 pub struct ScanUnit {
-    /// The source, by its place in the scan.
+    /// The source, by its index in the scan.
     source: usize,
     morsel: Morsel,
     /// The earliest and the latest time of its series.

@@ -148,7 +148,7 @@ pub struct KnownFilter {
     conditions: Vec<Arc<dyn PhysicalExpr>>,
     /// Where hints begin.
     hints_from: usize,
-    /// The columns that the conditions need, by their places in the scan's schema.
+    /// The columns that the conditions need, by their indexes in the scan's schema.
     pub columns: Vec<usize>,
     schema: SchemaRef,
 }

@@ -61,11 +61,11 @@ const PARTS: usize = 16;
 /// It only grows: a string that has a number keeps it until the statement ends. All methods may be called by several threads.
 #[derive(Default)]
 pub struct StatementDictionary {
-    /// Texts by their hashes: the text at place p of part k has the number p times the parts plus k.
+    /// Texts by their hashes: the text at index p of part k has the number p times the parts plus k.
     parts: [Mutex<Texts>; PARTS],
     /// Dictionaries that were translated, by their addresses; they stay, so that these stay theirs.
     translated: Mutex<HashMap<usize, Translated>>,
-    /// The numbers of the users of sources by their places, as far as they were met, by the sources' addresses.
+    /// The numbers of the users of sources by their indexes, as far as they were met, by the sources' addresses.
     users: Mutex<HashMap<usize, Arc<[AtomicU32]>>>,
     /// All texts as an array, part after part, and where each part begins; made when they are shown.
     shown: Mutex<Option<(Arc<StringArray>, [usize; PARTS])>>,
@@ -88,29 +88,29 @@ struct TextEntry {
     /// Lower half of the hash of the string.
     hash: u32,
     /// Index in the list of the part.
-    place: u32,
+    index: u32,
 }
 
 impl Texts {
     /// The index of a string in the list, which is appended if it was not met before.
     ///
     /// Errors: when the part would have more bytes than a sixteenth of 2 GiB.
-    fn place(&mut self, hash: u64, text: &[u8]) -> Result<usize> {
+    fn index(&mut self, hash: u64, text: &[u8]) -> Result<usize> {
         let Self { entries, list } = self;
         let is_it =
-            |entry: &TextEntry| entry.hash == hash as u32 && list.at(entry.place as usize) == text;
+            |entry: &TextEntry| entry.hash == hash as u32 && list.at(entry.index as usize) == text;
         if let Some(entry) = entries.find(spread(hash as u32), is_it) {
-            return Ok(entry.place as usize);
+            return Ok(entry.index as usize);
         }
         // Lists of strings count their bytes in 31 bits.
         if list.bytes.len() + text.len() > i32::MAX as usize / PARTS {
             return Err(ArrowError::MemoryError("too many texts".to_owned()));
         }
-        let place = list.len();
+        let index = list.len();
         list.push(text);
-        let entry = TextEntry { hash: hash as u32, place: place as u32 };
+        let entry = TextEntry { hash: hash as u32, index: index as u32 };
         entries.insert_unique(spread(entry.hash), entry, |entry| spread(entry.hash));
-        Ok(place)
+        Ok(index)
     }
 }
 
@@ -145,9 +145,9 @@ impl StatementDictionary {
         for (part, texts) in by_part.iter().enumerate().filter(|(_, texts)| !texts.is_empty()) {
             let mut known = self.parts[part].lock();
             for (at, text) in texts {
-                let place = known.place(hashes[*at as usize], text)?;
+                let index = known.index(hashes[*at as usize], text)?;
                 let number =
-                    u32::try_from(place * PARTS + part).ok().filter(|number| *number < PENDING);
+                    u32::try_from(index * PARTS + part).ok().filter(|number| *number < PENDING);
                 numbers[*at as usize] =
                     number.ok_or_else(|| ArrowError::MemoryError("too many texts".to_owned()))?;
             }
@@ -193,12 +193,12 @@ impl StatementDictionary {
         Ok(Arc::new(UInt32Array::new(numbers, Some(nulls))))
     }
 
-    /// Users of a source of the statement's scan, by their places plus 1, as their numbers.
+    /// Users of a source of the statement's scan, by their indexes plus 1, as their numbers.
     ///
-    /// `None` where the source has no places for users: rows in memory. A place of 0 is a row without a user, and null here.
+    /// `None` where the source has no indexes for users: rows in memory. An index of 0 is a row without a user, and null here.
     ///
     /// Errors: damage of a segment; when there are too many texts.
-    pub fn users(&self, source: &Source, places: &[u32]) -> PlanResult<Option<ArrayRef>> {
+    pub fn users(&self, source: &Source, indexes: &[u32]) -> PlanResult<Option<ArrayRef>> {
         let Some((mut texts, count)) = source.user_texts().map_err(broken)? else {
             return Ok(None);
         };
@@ -210,33 +210,33 @@ impl StatementDictionary {
             Arc::clone(known.or_insert_with(none))
         };
         // Those that are met first are looked up together, in the order of the segment.
-        let slot_of = |place: u32| known.get((place as usize).checked_sub(1)?);
+        let slot_of = |index: u32| known.get((index as usize).checked_sub(1)?);
         let mut pending: Vec<u32> = Vec::new();
-        for &place in places {
-            if let Some(slot) = slot_of(place).filter(|slot| slot.load(Ordering::Relaxed) == NONE) {
+        for &index in indexes {
+            if let Some(slot) = slot_of(index).filter(|slot| slot.load(Ordering::Relaxed) == NONE) {
                 slot.store(PENDING, Ordering::Relaxed);
-                pending.push(place);
+                pending.push(index);
             }
         }
         pending.sort_unstable();
         let mut met = TextTable::default();
-        for place in &pending {
-            met.push(texts.at(*place as usize - 1).map_err(broken)?);
+        for index in &pending {
+            met.push(texts.at(*index as usize - 1).map_err(broken)?);
         }
         let numbers_of_met = self.numbers((0..met.len()).map(|at| met.at(at)))?;
-        for (place, number) in pending.into_iter().zip(numbers_of_met) {
-            slot_of(place).into_iter().for_each(|slot| slot.store(number, Ordering::Relaxed));
+        for (index, number) in pending.into_iter().zip(numbers_of_met) {
+            slot_of(index).into_iter().for_each(|slot| slot.store(number, Ordering::Relaxed));
         }
-        let mut numbers = Vec::with_capacity(places.len());
-        for &place in places {
-            let mut number = slot_of(place).map_or(0, |slot| slot.load(Ordering::Relaxed));
+        let mut numbers = Vec::with_capacity(indexes.len());
+        for &index in indexes {
+            let mut number = slot_of(index).map_or(0, |slot| slot.load(Ordering::Relaxed));
             // Another thread is about to find the same number.
             if number >= PENDING {
-                number = self.number(texts.at(place as usize - 1).map_err(broken)?)?;
+                number = self.number(texts.at(index as usize - 1).map_err(broken)?)?;
             }
             numbers.push(number);
         }
-        let nulls = NullBuffer::from_iter(places.iter().map(|place| *place > 0));
+        let nulls = NullBuffer::from_iter(indexes.iter().map(|index| *index > 0));
         Ok(Some(Arc::new(UInt32Array::new(numbers.into(), Some(nulls)))))
     }
 
@@ -260,20 +260,20 @@ impl StatementDictionary {
     pub fn text(&self, number: u32) -> Option<Vec<u8>> {
         let number = number as usize;
         let list = &self.parts[number % PARTS].lock().list;
-        let place = number / PARTS;
-        (place < list.len()).then(|| list.at(place).to_vec())
+        let index = number / PARTS;
+        (index < list.len()).then(|| list.at(index).to_vec())
     }
 
     /// The texts of numbers. They are copied: what is kept of them later must not keep all others, nor be counted as
     /// if it did.
     fn texts(&self, numbers: &UInt32Array) -> Result<ArrayRef> {
         let (all, starts) = self.shown()?;
-        let place = |number: u32| {
+        let index = |number: u32| {
             let number = number as usize;
             (starts[number % PARTS] + number / PARTS) as u64
         };
-        let places: UInt64Array = numbers.unary(place);
-        let texts = take(&*all, &places, None)?;
+        let indexes: UInt64Array = numbers.unary(index);
+        let texts = take(&*all, &indexes, None)?;
         Ok(Arc::new(StringViewArray::from(texts.as_string::<i32>())))
     }
 

@@ -199,7 +199,7 @@ impl<'a> FloatSums<'a> {
     }
 }
 
-/// The place of the least or the most value of each frame. Neither end of a frame is before that of the frame before, within a
+/// The index of the least or the most value of each frame. Neither end of a frame is before that of the frame before, within a
 /// partition. Null where no row of a frame has a value; of equal values the row of any.
 ///
 /// Errors: a type that has no order.

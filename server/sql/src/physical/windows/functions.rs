@@ -1,6 +1,6 @@
 //! What functions of rows around a row come to, for all rows at once.
 //!
-//! `lag(x)` is `x` of other places, `rank()` is known of where rows are alike, and `sum(x) OVER (… ORDER BY t)` goes on from the row before.
+//! `lag(x)` is `x` of another row, `rank()` is known of where rows are alike, and `sum(x) OVER (… ORDER BY t)` goes on from the row before.
 //!
 //! Of one partition, `OVER (ORDER BY n)`:
 //!
@@ -194,9 +194,9 @@ impl Function {
         let (starts, ends) = layout.frames(&self.frame);
         let frames = || starts.iter().zip(&ends).map(|(start, end)| *start as usize..*end as usize);
         // Indexes of the rows whose values are taken; one outside of the frame gives null.
-        let picked = |place: &dyn Fn(Range<usize>) -> usize| {
+        let picked = |index: &dyn Fn(Range<usize>) -> usize| {
             let at = frames().map(|frame| {
-                let at = place(frame.clone());
+                let at = index(frame.clone());
                 frame.contains(&at).then_some(at as u32)
             });
             Ok(take(values, &at.collect::<UInt32Array>(), None)?)
@@ -239,7 +239,7 @@ fn argument(input: &Input) -> Result<&ArrayRef> {
     }
 }
 
-/// A number for each row, of its place in its partition and how many rows that has.
+/// A number for each row, of its position in its partition and how many rows that has.
 fn numbers(layout: &Layout, number: impl Fn(usize, usize) -> u64) -> ArrayRef {
     let all = layout.partitions.iter().flat_map(|partition| {
         let rows = partition.len();
@@ -260,7 +260,7 @@ fn part_of(at: usize, rows: usize, parts: u64) -> u64 {
     }
 }
 
-/// Rows that are alike, by their places in their partition; how many such groups are before them; and how many rows the partition has.
+/// Rows that are alike, by their positions in their partition; how many such groups are before them; and how many rows the partition has.
 fn each_peers(layout: &Layout, mut visit: impl FnMut(Range<usize>, usize, usize)) {
     let mut peers = layout.peers.iter().peekable();
     for partition in &layout.partitions {

@@ -15,7 +15,7 @@
 //! The steps, for `lag(ms) OVER (PARTITION BY user_id ORDER BY timestamp)` and `row_number()` beside it:
 //!
 //! ```text
-//! rows as they come           sorted: `places`         ranges               columns
+//! rows as they come           sorted: `indexes`         ranges               columns
 //! 0  user 9  09:12  ms 5      1   user 7  09:10        partition 0..1       lag NULL   row_number 1
 //! 1  user 7  09:10  ms 3      2   user 9  09:11        partition 1..3       lag NULL   row_number 1
 //! 2  user 9  09:11  ms 4      0   user 9  09:12                             lag 4      row_number 2
@@ -61,11 +61,11 @@ use functions::{Function, Input};
 use partition_numbers::{is_numbered, numbered};
 pub use plan::plan;
 
-/// Rows that an input can have: places of rows are of 32 bits, and one more is needed.
+/// Rows that an input can have: indexes of rows are of 32 bits, and one more is needed.
 const ROWS_MAX: usize = u32::MAX as usize - 1;
 /// Bytes of a value in a column, at most, but for texts and maps.
 const COPIED_VALUE_BYTES: usize = 16;
-/// Bytes that a row takes besides its columns: its keys, its place, and what is sorted.
+/// Bytes that a row takes besides its columns: its keys, its index, and what is sorted.
 const SORTED_ROW_BYTES: usize = 96;
 
 /// Functions that share their partitions and their order, over rows in that order.
@@ -165,13 +165,13 @@ impl WindowsExec {
             memory.try_grow(answers.get_array_memory_size())?;
             columns.push(answers);
         }
-        let (schema, places) = (Arc::clone(&self.schema), sorted.places);
+        let (schema, indexes) = (Arc::clone(&self.schema), sorted.indexes);
         // Batches are made as they are asked for; what is counted stays counted until the last.
         let batches = (0..rows).step_by(batch_rows.max(1)).map(move |start| {
             let length = batch_rows.min(rows - start);
             let _held = &memory;
-            let input = match &places {
-                Some(places) => take_record_batch(&batch, &places.slice(start, length))?,
+            let input = match &indexes {
+                Some(indexes) => take_record_batch(&batch, &indexes.slice(start, length))?,
                 None => batch.slice(start, length),
             };
             let made = columns.iter().map(|column| column.slice(start, length));
@@ -192,7 +192,7 @@ fn is_sorted(input: &Arc<dyn ExecutionPlan>, sort: Option<&LexOrdering>) -> bool
 /// Rows in their order.
 struct Sorted {
     /// Where each row comes from; nothing where they are in order already.
-    places: Option<UInt32Array>,
+    indexes: Option<UInt32Array>,
     /// What tells partitions apart, texts by their numbers.
     partition_by: Vec<ArrayRef>,
     /// The columns of the order within a partition.
@@ -225,8 +225,8 @@ impl Sorted {
             };
             keys.push((column, key.options));
         }
-        let places = (!is_sorted).then(|| sorted(&keys, rows)).transpose()?.map(UInt32Array::from);
-        let mut sorted = Self { places, partition_by: Vec::new(), order_by: Vec::new(), rows };
+        let indexes = (!is_sorted).then(|| sorted(&keys, rows)).transpose()?.map(UInt32Array::from);
+        let mut sorted = Self { indexes, partition_by: Vec::new(), order_by: Vec::new(), rows };
         for column in partition_by {
             sorted.partition_by.push(sorted.in_order(column)?);
         }
@@ -243,8 +243,8 @@ impl Sorted {
 
     /// A column of the rows as they came.
     fn in_order(&self, column: ArrayRef) -> Result<ArrayRef> {
-        Ok(match &self.places {
-            Some(places) => take(&column, places, None)?,
+        Ok(match &self.indexes {
+            Some(indexes) => take(&column, indexes, None)?,
             None => column,
         })
     }
