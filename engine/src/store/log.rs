@@ -1,4 +1,4 @@
-//! The door to the log: where groups of records become durable in one order, and where the superblock is.
+//! The interface of the log: where groups of records become durable in one order, and where the superblock is.
 //!
 //! The store above asks a [`Log`] and a [`LogWriter`], and does not know where records are. [`FileLog`] keeps them in files of the
 //! data directory (`wal`), with the superblock beside them. What a start asks, in this order:
@@ -41,6 +41,9 @@ pub trait Log: Send + Sync + 'static {
     fn read_after(&self, superblock: &Superblock, after: u64) -> Result<(Vec<Record>, LogTail)>;
 
     /// Makes durable what a start has read up to `tail`, and gives the writer of what follows.
+    ///
+    /// From here on no writer of before may append, replace the superblock or delete records. Fails where one has since `tail` was read: the
+    /// start deletes files that no record up to `tail` names, and a later one might.
     fn resume(&self, superblock: &Superblock, tail: &LogTail) -> Result<Box<dyn LogWriter>>;
 
     /// Deletes records at or below `lsn`, as far as whole files have no others. `current` is the first record of the file that
@@ -52,6 +55,8 @@ pub trait Log: Send + Sync + 'static {
 
     /// The files of the data directory with the records above `after` up to `last`, and how many bytes of each count, for
     /// a copy. `end` is where the log ended at `last`, if this process had written any of it.
+    ///
+    /// Errors: `Invalid` for a log that is not in files: a copy without its records would not be whole.
     fn files_after(&self, after: u64, last: u64, end: Option<LogEnd>)
     -> Result<Vec<(String, u64)>>;
 }
@@ -218,7 +223,7 @@ mod tests {
 
         fn read_after(&self, _: &Superblock, after: u64) -> Result<(Vec<Record>, LogTail)> {
             let remote = self.0.lock();
-            assert!(after >= remote.forgotten, "nobody asks for what was let go");
+            assert!(after >= remote.forgotten, "nobody asks for what was deleted");
             let mut tail = LogTail { lsn_last: after, ..LogTail::default() };
             let mut out = Vec::new();
             for (first, count, body) in &remote.groups {
@@ -245,7 +250,7 @@ mod tests {
         }
 
         fn files_after(&self, _: u64, _: u64, _: Option<LogEnd>) -> Result<Vec<(String, u64)>> {
-            Ok(Vec::new())
+            Err(Error::invalid("log", "is not in files"))
         }
     }
 
@@ -277,7 +282,7 @@ mod tests {
         let clock = Arc::new(ManualClock::new(20_400 * 86_400_000));
         let rng = Arc::new(SeededRng::new(seed));
         let (disk, objects) = (Arc::new(disk.clone()), Arc::new(objects.clone()));
-        let vfs = Arc::new(ObjectVfs::new(disk, objects, DIRECTORIES));
+        let vfs = Arc::new(ObjectVfs::new(disk, objects, DIRECTORIES, "ckpt"));
         Store::open(vfs, Arc::new(log.clone()), clock, rng, Limits::default())
     }
 
@@ -311,7 +316,7 @@ mod tests {
         assert_eq!((send(&store, "id 2"), send(&store, "id 3")), (0, 1));
         let names: Vec<String> = disk.files().into_keys().collect();
         assert!(names.iter().all(|name| name == "LOCK"), "{names:?}");
-        // A checkpoint and another: records before the older one are let go.
+        // A checkpoint and another: records before the older one are deleted.
         store.flush().unwrap();
         assert_eq!(send(&store, "id 4"), 1);
         store.flush().unwrap();

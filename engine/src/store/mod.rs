@@ -1,6 +1,6 @@
 //! The store: one order of all changes, and the versions that readers see.
 //!
-//! `log` is the door to where records and superblock are. `recovery` starts from them, `sequencer` orders and commits, `flush` turns the memtable
+//! `log` is the interface to where records and superblock are. `recovery` starts from them, `sequencer` orders and commits, `flush` turns the memtable
 //! into segments, `checkpoint` bounds the log. `policy` says what to merge, `compaction` does it,
 //! `erase` takes out what was deleted. A [`Version`] is everything one query sees, and an `Edit` is
 //! the only way to change which files are live.

@@ -32,7 +32,7 @@ pub struct Recovered {
     pub version: Version,
     /// Ids of the rows in memory, and the id runs that could be opened.
     pub dedup: Dedup,
-    /// Goes on behind the last record of the log.
+    /// Writer of what follows the last record of the log.
     pub writer: Box<dyn LogWriter>,
     /// Id runs that cannot be opened: their ids have to be read from the segments again.
     pub runs_lost: Vec<uuid::Uuid>,

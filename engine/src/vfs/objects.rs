@@ -18,9 +18,6 @@ use parking_lot::Mutex;
 
 use super::{Vfs, VfsFile, View};
 
-/// Where a file is while it is fetched.
-const FETCHED: &str = "tmp/fetched";
-
 /// A store of whole files by name. All calls block, and several threads may make them at once.
 ///
 /// Errors are those of `std::io`; one that is neither `NotFound` nor `AlreadyExists` may go away when the call is made again.
@@ -28,7 +25,7 @@ pub trait Objects: Send + Sync + 'static {
     /// Stores the content of a file under a name that has none yet, durably. A call whose answer was lost may be made again: where the same bytes are there
     /// already, it succeeds. `AlreadyExists` where others are.
     fn put(&self, name: &str, content: &dyn VfsFile) -> io::Result<()>;
-    /// Writes the content of a name to an empty file; `NotFound` where there is none.
+    /// Writes the content of a name to an empty file: all of it, or an error. `NotFound` where there is no such name.
     fn get(&self, name: &str, into: &dyn VfsFile) -> io::Result<()>;
     /// All names that begin with `prefix`, sorted: `seg/` has `seg/l0/019a….seg`.
     fn list(&self, prefix: &str) -> io::Result<Vec<String>>;
@@ -42,7 +39,9 @@ pub struct ObjectVfs {
     objects: Arc<dyn Objects>,
     /// The directories whose files are in the store, `["seg", "ids"]`, with all that is below them.
     directories: &'static [&'static str],
-    /// One file is fetched at a time, so none is fetched twice.
+    /// That of them whose files have numbers for names, and may be written once more under the same one.
+    numbered: &'static str,
+    /// One file is fetched or removed at a time: none is fetched twice, nor after it was removed.
     fetching: Mutex<()>,
 }
 
@@ -52,8 +51,9 @@ impl ObjectVfs {
         disk: Arc<dyn Vfs>,
         objects: Arc<dyn Objects>,
         directories: &'static [&'static str],
+        numbered: &'static str,
     ) -> Self {
-        Self { disk, objects, directories, fetching: Mutex::new(()) }
+        Self { disk, objects, directories, numbered, fetching: Mutex::new(()) }
     }
 
     /// Whether files at a path, or below it, are in the store.
@@ -68,14 +68,14 @@ impl ObjectVfs {
         if self.disk.open(path).is_ok() {
             return Ok(());
         }
-        ignore_missing(self.disk.remove(FETCHED))?;
-        let file = self.disk.create(FETCHED)?;
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let fetched = format!("tmp/{name}.fetched");
+        ignore_missing(self.disk.remove(&fetched))?;
+        let file = self.disk.create(&fetched)?;
         self.objects.get(path, &*file)?;
         file.sync()?;
-        if let Some((directory, _)) = path.rsplit_once('/') {
-            self.disk.create_dir(directory)?;
-        }
-        self.disk.rename(FETCHED, path)
+        self.disk.create_dir(directory)?;
+        self.disk.rename(&fetched, path)
     }
 
     /// What `read` gives of a file, which is fetched where the disk lacks it.
@@ -134,6 +134,10 @@ fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
 
 impl Vfs for ObjectVfs {
     fn create(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
+        if self.is_stored(path) {
+            // It would never be uploaded. Files are made under another name, and get theirs when they are whole.
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         self.disk.create(path)
     }
 
@@ -150,7 +154,10 @@ impl Vfs for ObjectVfs {
             let file = self.disk.open(from)?;
             match self.objects.put(to, &*file) {
                 // Of a checkpoint that was written and not named, and is written once more.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(error)
+                    if error.kind() == io::ErrorKind::AlreadyExists
+                        && to.split('/').next() == Some(self.numbered) =>
+                {
                     self.objects.remove(to)?;
                     self.objects.put(to, &*file)?;
                 }
@@ -164,6 +171,7 @@ impl Vfs for ObjectVfs {
         if !self.is_stored(path) {
             return self.disk.remove(path);
         }
+        let _one = self.fetching.lock();
         self.objects.remove(path)?;
         ignore_missing(self.disk.remove(path))
     }
@@ -218,7 +226,8 @@ mod tests {
     }
 
     fn over(disk: &SimVfs, objects: &SimObjects) -> ObjectVfs {
-        ObjectVfs::new(Arc::new(disk.clone()), Arc::new(objects.clone()), DIRECTORIES)
+        let (disk, objects) = (Arc::new(disk.clone()), Arc::new(objects.clone()));
+        ObjectVfs::new(disk, objects, DIRECTORIES, "ckpt")
     }
 
     fn write(vfs: &ObjectVfs, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -279,6 +288,13 @@ mod tests {
         write(&vfs, "ckpt/7.kv", b"one").unwrap();
         write(&vfs, "ckpt/7.kv", b"other").unwrap();
         assert_eq!(&*over(&disk(), &objects).map("ckpt/7.kv").unwrap(), b"other");
+        let again = write(&vfs, "seg/l0/a.seg", b"other rows").err().unwrap();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists, "a segment's name is its own");
+        assert_eq!(
+            vfs.create("seg/l0/d.seg").err().unwrap().kind(),
+            io::ErrorKind::Unsupported,
+            "it would stay on the disk"
+        );
         objects.lose_answer_at(0, io::ErrorKind::TimedOut);
         assert!(write(&vfs, "seg/l0/c.seg", b"more").is_err());
         write(&vfs, "seg/l0/c.seg", b"more").unwrap();
