@@ -26,8 +26,8 @@
 use std::{collections::HashMap, ops::ControlFlow};
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, JoinOperator, LimitClause, ObjectName, Query, Select, SetExpr,
-    SetOperator, TableFactor, TableWithJoins, Value, Visit as _, Visitor,
+    Distinct, Expr, GroupByExpr, Ident, JoinOperator, LimitClause, ObjectName, Query, Select,
+    SetExpr, SetOperator, TableFactor, TableWithJoins, Value, Visit as _, Visitor,
 };
 
 use super::offered;
@@ -197,7 +197,7 @@ impl Scopes {
         }
         let from: Vec<RowBound> = select.from.iter().map(|from| self.of_joins(from)).collect();
         let is_grouped = !groups.is_empty()
-            || select.distinct.is_some()
+            || matches!(select.distinct, Some(Distinct::Distinct | Distinct::On(_)))
             || matches!(&*from, [one] if one.is_grouped);
         // Each set has groups of its own.
         let is_set =

@@ -8,7 +8,7 @@
 //! events a, events b WHERE lower(a.x) = lower(b.x)                fine: one equality connects the two
 //! events e CROSS JOIN (VALUES (50), (90), (99)) p (q)             fine: each row meets 3
 //! events e, (SELECT max(x) AS m FROM events) s                    fine: each row meets 1
-//! days d JOIN active a ON a.day > d.day - 7 AND a.day <= d.day    fine where days is a subquery with GROUP BY or DISTINCT; one such join in a SELECT
+//! days d JOIN active a ON a.day > d.day - 7 AND a.day <= d.day    fine where days has GROUP BY or DISTINCT; one in a SELECT, two in a statement
 //! events a JOIN events b ON a.timestamp < b.timestamp             a join needs an equality
 //! events a JOIN events b ON a.x = b.x OR true                     a join needs an equality: below OR it holds for some rows only
 //! events a JOIN events b ON a.x = a.x                             a join needs an equality: it connects no two tables
@@ -23,7 +23,7 @@
 use std::{collections::BTreeSet, ops::ControlFlow};
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, JoinConstraint, JoinOperator, Select, TableFactor, TableWithJoins,
+    BinaryOperator, Expr, JoinConstraint, JoinOperator, Query, Select, TableFactor, TableWithJoins,
     Visit as _, Visitor,
 };
 
@@ -36,23 +36,37 @@ pub const JOINS_MAX: usize = 8;
 const FEW_ROWS: u64 = 32;
 /// By all joins of a statement: a subquery may be joined itself.
 const FEW_ROWS_IN_ALL: u64 = 1_024;
+/// Joins by a range in a statement: of the week and of the month up to each day. One stands in a `SELECT`.
+const RANGES_MAX: usize = 2;
 /// Comes with each refusal of this module that is about rows.
-const HINT: &str = "join ON an equality, once ON a range where one side has GROUP BY or DISTINCT, or with few rows: \
-                    aggregates without GROUP BY, VALUES or a LIMIT, 32 rows at most";
+const HINT: &str = "join ON an equality, ON a range with a subquery that has GROUP BY or DISTINCT (its columns named with \
+                    its alias), or with few rows: aggregates without GROUP BY, VALUES or a LIMIT, 32 rows at most";
+
+/// Joins without an equality in a statement.
+#[derive(Default)]
+pub struct WithoutEquality {
+    /// The product of the rows that each row meets.
+    meets: u64,
+    /// Joins by a range.
+    ranges: usize,
+}
 
 /// Number of joins of a SELECT.
 ///
-/// `scopes` knows the rows of names of `WITH`; `in_all` is the product of the rows that each row meets without an equality, over all `SELECT`s of the
-/// statement so far, and is multiplied here: a cross join with 32 rows in a subquery and another one around it are 1,024.
+/// `scopes` knows the rows of names of `WITH`; `in_all` has what is multiplied and added up over all `SELECT`s of the statement so far: a cross join with
+/// 32 rows in a subquery and another one around it are 1,024.
 ///
 /// Errors: when one lets every row meet every other.
-pub fn check(select: &Select, scopes: &mut Scopes, in_all: &mut u64) -> Result<usize, Refusal> {
+pub fn check(
+    select: &Select,
+    scopes: &mut Scopes,
+    in_all: &mut WithoutEquality,
+) -> Result<usize, Refusal> {
     let mut check = JoinCheck { scopes, meets: 1, has_range: false };
     let mut joins = 0;
     // Tables side by side are joined by what WHERE says.
     let rows: Vec<_> = select.from.iter().map(|from| check.scopes.of_joins(from)).collect();
-    let is_grouped = rows.iter().any(|rows| rows.is_grouped);
-    let mut bounds: Vec<_> = rows.into_iter().map(|rows| rows.bound).collect();
+    let mut bounds: Vec<_> = rows.iter().map(|rows| rows.bound).collect();
     // The rows of the largest meet those of the others. One that has no bound is the largest.
     bounds.sort_by_key(|rows| rows.unwrap_or(u64::MAX));
     let largest = bounds.pop();
@@ -65,20 +79,31 @@ pub fn check(select: &Select, scopes: &mut Scopes, in_all: &mut u64) -> Result<u
         }
     }
     let equal = select.selection.as_ref().map_or(0, equalities);
-    let has_range = select.selection.as_ref().is_some_and(has_range);
-    if wide == equal + 2 && has_range && is_grouped {
-        check.has_range = true;
-    } else if wide > equal + 1 {
-        let message = "tables side by side need an equality in WHERE for each";
-        return Err(Refusal::invalid(message).hint(HINT));
+    if wide > equal + 1 {
+        let tables = select.from.iter().zip(&rows).map(|(from, rows)| {
+            name_of(&from.relation).filter(|_| from.joins.is_empty()).map(|name| (name, *rows))
+        });
+        let tables = tables.collect::<Option<Vec<_>>>();
+        check.has_range = match (tables.as_deref(), &select.selection) {
+            (Some([one, other]), Some(condition)) => {
+                is_range_of_groups(condition, one, std::slice::from_ref(&other.0))
+                    || is_range_of_groups(condition, other, std::slice::from_ref(&one.0))
+            }
+            _ => false,
+        };
+        if !check.has_range {
+            let message = "tables side by side need an equality in WHERE for each";
+            return Err(Refusal::invalid(message).hint(HINT));
+        }
     }
     for (at, from) in select.from.iter().enumerate() {
         joins += usize::from(at > 0) + from.joins.len();
         check.chain(from)?;
     }
     // At first there is no SELECT, and the product is 0 by default.
-    *in_all = (*in_all).max(1).saturating_mul(check.meets);
-    if *in_all > FEW_ROWS_IN_ALL {
+    in_all.meets = in_all.meets.max(1).saturating_mul(check.meets);
+    in_all.ranges += usize::from(check.has_range);
+    if in_all.meets > FEW_ROWS_IN_ALL || in_all.ranges > RANGES_MAX {
         return Err(without_equality());
     }
     Ok(joins)
@@ -116,21 +141,32 @@ impl JoinCheck<'_> {
     fn chain(&mut self, from: &TableWithJoins) -> Result<(), Refusal> {
         self.factor(&from.relation)?;
         // Rows of everything so far.
-        let RowBound { bound: mut left, mut is_grouped } = self.scopes.of_factor(&from.relation);
-        for join in &from.joins {
+        let first = self.scopes.of_factor(&from.relation);
+        let mut left = first.bound;
+        let mut names: Vec<String> = name_of(&from.relation).into_iter().collect();
+        for (at, join) in from.joins.iter().enumerate() {
             self.factor(&join.relation)?;
-            let RowBound { bound: right, is_grouped: is_right_grouped } =
-                self.scopes.of_factor(&join.relation);
-            match joined_by(&join.join_operator)? {
-                JoinedBy::Equality => {}
-                JoinedBy::Range if (is_grouped || is_right_grouped) && !self.has_range => {
+            let right = self.scopes.of_factor(&join.relation);
+            let name = name_of(&join.relation);
+            let fewest = left.into_iter().chain(right.bound).min();
+            if !has_equality(&join.join_operator)? {
+                // Once joined, groups may be as many as the rows that they have met.
+                let ranged = condition_of(&join.join_operator).zip(name.clone());
+                let is_range = ranged.is_some_and(|(condition, name)| {
+                    is_range_of_groups(condition, &(name.clone(), right), &names)
+                        || at == 0
+                            && names.first().is_some_and(|left| {
+                                is_range_of_groups(condition, &(left.clone(), first), &[name])
+                            })
+                });
+                if fewest.is_none_or(|rows| rows > FEW_ROWS) && is_range && !self.has_range {
                     self.has_range = true;
+                } else {
+                    self.meet(fewest.unwrap_or(u64::MAX))?;
                 }
-                _ => self.meet(left.into_iter().chain(right).min().unwrap_or(u64::MAX))?,
             }
-            left = left.zip(right).map(|(left, right)| left.saturating_mul(right));
-            // Once joined, groups may be as many as the rows that they have met.
-            is_grouped = false;
+            names.extend(name);
+            left = left.zip(right.bound).map(|(left, right)| left.saturating_mul(right));
         }
         Ok(())
     }
@@ -142,18 +178,25 @@ impl JoinCheck<'_> {
     }
 }
 
-/// What a join compares rows of its two sides by.
-enum JoinedBy {
-    Equality,
-    /// Only `<`, `<=`, `>`, `>=` or `BETWEEN`.
-    Range,
-    Nothing,
+/// The condition behind `ON`.
+fn condition_of(operator: &JoinOperator) -> Option<&Expr> {
+    use JoinOperator::{FullOuter, Inner, Join, Left, LeftOuter, Right, RightOuter};
+    match operator {
+        Join(JoinConstraint::On(on))
+        | Inner(JoinConstraint::On(on))
+        | Left(JoinConstraint::On(on))
+        | LeftOuter(JoinConstraint::On(on))
+        | Right(JoinConstraint::On(on))
+        | RightOuter(JoinConstraint::On(on))
+        | FullOuter(JoinConstraint::On(on)) => Some(on),
+        _ => None,
+    }
 }
 
-/// What a join compares by.
+/// Whether a join has an equality.
 ///
 /// Errors: a kind of join that there is not.
-fn joined_by(operator: &JoinOperator) -> Result<JoinedBy, Refusal> {
+fn has_equality(operator: &JoinOperator) -> Result<bool, Refusal> {
     let constraint = match operator {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
@@ -183,17 +226,14 @@ fn joined_by(operator: &JoinOperator) -> Result<JoinedBy, Refusal> {
         );
     }
     match constraint {
-        JoinConstraint::On(expr) if equalities(expr) > 0 => Ok(JoinedBy::Equality),
-        JoinConstraint::On(expr) if has_range(expr) => Ok(JoinedBy::Range),
-        JoinConstraint::Using(names) if !names.is_empty() => Ok(JoinedBy::Equality),
+        JoinConstraint::On(expr) => Ok(equalities(expr) > 0),
+        JoinConstraint::Using(names) => Ok(!names.is_empty()),
         // Tables without a common column would be joined by none.
         JoinConstraint::Natural => {
             Err(Refusal::invalid("NATURAL is not answered here")
                 .hint("name the columns: USING (…)"))
         }
-        JoinConstraint::On(_) | JoinConstraint::Using(_) | JoinConstraint::None => {
-            Ok(JoinedBy::Nothing)
-        }
+        JoinConstraint::None => Ok(false),
     }
 }
 
@@ -212,19 +252,57 @@ fn equalities(expr: &Expr) -> usize {
     }
 }
 
-/// Whether one of the conditions that hold for all rows compares two tables by their order.
-/// True for `a.x < b.x AND a.z = 5`, and for `a.x BETWEEN b.x AND b.y`.
-fn has_range(expr: &Expr) -> bool {
+/// Whether one of the conditions that hold for all rows compares groups with rows of other tables by their order.
+///
+/// `groups` are the name and the rows of the table that may be grouped, `others` the names of those that it is joined with.
+///
+/// ```text
+/// a.day > d.day - INTERVAL '7 days'      yes, where d are groups and a is another one
+/// a.x BETWEEN d.first AND d.last         yes
+/// ts >= d.day                            yes, by the benefit of the doubt: the table of ts is not written
+/// a.x > day                              no: the groups have to be named
+/// a.x < (SELECT max(x) FROM d)           no: that is one number
+/// ```
+fn is_range_of_groups(condition: &Expr, groups: &(String, RowBound), others: &[String]) -> bool {
     use BinaryOperator::{And, Gt, GtEq, Lt, LtEq};
-    match expr {
-        Expr::Nested(inner) => has_range(inner),
-        Expr::BinaryOp { left, op: And, right } => has_range(left) || has_range(right),
-        Expr::BinaryOp { left, op: Lt | LtEq | Gt | GtEq, right } => connects(left, right),
+    let ranges = |left: &Expr, right: &Expr| {
+        let (left, right) = (Tables::of(left), Tables::of(right));
+        let is_of_groups = |tables: &Tables| {
+            !tables.has_unnamed && tables.named.iter().eq(std::iter::once(&groups.0))
+        };
+        let is_of_others = |tables: &Tables| {
+            tables.has_columns() && tables.named.iter().all(|name| others.contains(name))
+        };
+        !left.has_subquery
+            && !right.has_subquery
+            && (is_of_groups(&left) && is_of_others(&right)
+                || is_of_groups(&right) && is_of_others(&left))
+    };
+    if !groups.1.is_grouped || others.contains(&groups.0) {
+        return false;
+    }
+    match condition {
+        Expr::Nested(inner) => is_range_of_groups(inner, groups, others),
+        Expr::BinaryOp { left, op: And, right } => {
+            is_range_of_groups(left, groups, others) || is_range_of_groups(right, groups, others)
+        }
+        Expr::BinaryOp { left, op: Lt | LtEq | Gt | GtEq, right } => ranges(left, right),
         Expr::Between { expr, negated: false, low, high } => {
-            connects(expr, low) || connects(expr, high)
+            ranges(expr, low) || ranges(expr, high)
         }
         _ => false,
     }
+}
+
+/// The name by which columns of a table are written: that of its alias, if it has one. None of joins in brackets.
+fn name_of(factor: &TableFactor) -> Option<String> {
+    let name = match factor {
+        TableFactor::Table { alias: Some(alias), .. }
+        | TableFactor::Derived { alias: Some(alias), .. } => &alias.name.value,
+        TableFactor::Table { name, .. } => &name.0.last()?.as_ident()?.value,
+        _ => return None,
+    };
+    Some(name.to_lowercase())
 }
 
 /// Whether a comparison is one between rows of two tables, as far as that is written.
@@ -248,6 +326,8 @@ struct Tables {
     named: BTreeSet<String>,
     /// Whether there are columns whose table is not named.
     has_unnamed: bool,
+    /// Whether a subquery is part of the expression.
+    has_subquery: bool,
 }
 
 impl Tables {
@@ -265,6 +345,11 @@ impl Tables {
 
 impl Visitor for Tables {
     type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.has_subquery = true;
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         match expr {

@@ -64,7 +64,7 @@ pub struct Walk {
     /// Names of `WITH` that can be used at this point, with the rows that each has at most.
     scopes: Scopes,
     /// Rows that each row meets without an equality, by all joins so far.
-    meets: u64,
+    meets: joins::WithoutEquality,
     /// Columns of `CUBE` and `ROLLUP` so far.
     cubes: usize,
     /// Whether each open expression goes on a chain, which does not count as deeper.
