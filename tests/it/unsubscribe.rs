@@ -104,7 +104,7 @@ async fn mails_of_an_alert_stop_with_one_click_and_not_by_a_look() {
 async fn a_report_that_nobody_gets_any_more_is_disabled() {
     let (server, org, dashboard) = start().await;
     let body = json!({
-        "dashboard_id": dashboard, "name": "Weekly", "schedule": "weekly", "format": "csv",
+        "dashboard_id": dashboard, "name": "Weekly", "schedule": "weekly", "format": "csv", "locale": "de",
         "burst": [
             {"tenant_id": "a", "recipients": ["a@a.example"]},
             {"tenant_id": "b", "recipients": ["b@b.example", "a@a.example"]},
@@ -117,7 +117,11 @@ async fn a_report_that_nobody_gets_any_more_is_disabled() {
     let visitor = server.anonymous();
 
     let link = link_of(&server, "b@b.example").await;
-    assert_eq!(visitor.post_empty(&link).await.status, 200);
+    // The page speaks the language of the rule's mails.
+    let page = visitor.get(&link).await.text;
+    assert!(page.contains("lang=\"de\"") && page.contains("Diese Mails abbestellen?"), "{page}");
+    let done = visitor.post_empty(&link).await;
+    assert!(done.status == 200 && done.text.contains("geht nicht mehr an"), "{}", done.text);
     let left = report().await;
     assert_eq!(left["burst"][1]["recipients"], json!(["a@a.example"]));
     assert_eq!(left["burst"].as_array().unwrap().len(), 2, "nobody got that of c");

@@ -62,7 +62,10 @@ pub use dashboards::widgets::{Preview, ViewFilters, WIDGET_KINDS, WidgetAnswer};
 pub use delivery::log::{RuleDeliveries, WINDOW_HOURS};
 pub use delivery::queue::{Outcome, Queued};
 pub use delivery::rule_fields::{SigningChange, masked_email, masked_url};
-pub use delivery::unsubscribe::{MailSource, MailSubscription};
+pub use delivery::{
+    unsubscribe::MailSubscription,
+    unsubscribe_words::{UnsubscribeWords, unsubscribe_words},
+};
 pub use demo::demo_tenants;
 pub use embed::limits::{Offered, WireFilters};
 pub use embed::sessions::{EmbedRequest, Viewer};

@@ -1,5 +1,5 @@
 //! Notifications on their way: the durable queue, its backoff, the log of attempts, retries by hand, and the
-//! links that stop mails; and what mails say in each language (`mail_words.rs`).
+//! links that stop mails; and what mails and their page say in each language (`mail_words.rs`, `unsubscribe_words.rs`).
 //!
 //! ```text
 //! 10:17:36.789    a rule fires    delivery/00000001795169856789:0190…    due now                             queue.rs
@@ -17,6 +17,8 @@ pub mod report_queue;
 pub mod rule_fields;
 pub mod signature;
 pub mod unsubscribe;
+
+pub mod unsubscribe_words;
 
 pub mod queue;
 

@@ -23,6 +23,7 @@ use crate::{
         identity::link_tokens::{LinkPurpose, sign_link},
         request::{callers::system_caller, context::App},
     },
+    base::locale::Locale,
     error::{ApiError, Code, Result},
     store::{AlertRule, Org, OrgTxn, ReportRule, rule_id},
 };
@@ -66,6 +67,8 @@ pub struct MailSubscription {
     pub source: MailSource,
     /// Display name of the rule.
     pub name: String,
+    /// Language of the rule's mails.
+    pub locale: Locale,
     /// E-mail address of the receiver.
     pub to: String,
     /// Whether the rule still sends mails there.
@@ -126,17 +129,18 @@ impl App {
         let id = rule_id(subject.number);
         let rule = match subject.source {
             MailSource::Alert => {
-                reader.find::<AlertRule>(&id)?.map(|rule| (rule.name, rule.email_to))
+                reader.find::<AlertRule>(&id)?.map(|rule| (rule.name, rule.locale, rule.email_to))
             }
             MailSource::Report => reader.find::<ReportRule>(&id)?.map(|rule| {
                 let of_tenants = rule.burst.into_iter().flat_map(|share| share.recipients);
-                (rule.name, rule.recipients.into_iter().chain(of_tenants).collect())
+                let all = rule.recipients.into_iter().chain(of_tenants).collect();
+                (rule.name, rule.locale, all)
             }),
         };
-        let (name, addresses) = rule.ok_or_else(not_found)?;
+        let (name, locale, addresses) = rule.ok_or_else(not_found)?;
         let (source, to) = (subject.source, subject.to.clone());
         let is_active = addresses.contains(&to);
-        Ok((subject, MailSubscription { source, name, to, is_active }))
+        Ok((subject, MailSubscription { source, name, locale, to, is_active }))
     }
 
     /// Removes the address from an alert rule, which stays enabled: its webhook and the console still show what happens.

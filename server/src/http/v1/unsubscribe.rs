@@ -26,7 +26,8 @@ use serde::Deserialize;
 use utoipa::{IntoParams, openapi::Content};
 
 use crate::{
-    app::{MailSource, MailSubscription},
+    app::{MailSubscription, UnsubscribeWords, unsubscribe_words},
+    base::locale::Locale,
     error::{Code, Result},
     http::{
         extract::Params,
@@ -52,6 +53,8 @@ const PAGE_POLICY: &str = "default-src 'none'; style-src 'self'; font-src 'self'
 #[template(path = "unsubscribe.html")]
 pub struct UnsubscribePage {
     style: String,
+    lang: &'static str,
+    words: &'static UnsubscribeWords,
     found: Option<MailSubscription>,
 }
 
@@ -83,7 +86,9 @@ pub async fn stop(
 
 impl UnsubscribePage {
     fn new(http: &Http, found: Option<MailSubscription>) -> Self {
-        Self { style: format!("{}/dist/docs.css", http.files.base()), found }
+        let locale = found.as_ref().map_or(Locale::En, |found| found.locale);
+        let style = format!("{}/dist/docs.css", http.files.base());
+        Self { style, lang: locale.name(), words: unsubscribe_words(locale), found }
     }
 }
 
