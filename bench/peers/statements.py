@@ -2,12 +2,12 @@
 """Analysts' statements in our SQL beside the same in DuckDB and ClickHouse: answers compared, then times.
 
     pip install -r bench/peers/requirements.txt
-    python3 bench/peers/statements.py PATH/TO/inlay --rows 10000000 --work DIRECTORY [--set foreign|fresh|unseen|held_out|strangers|outsiders|visitors|newcomers]
+    python3 bench/peers/statements.py PATH/TO/inlay --rows 10000000 --work DIRECTORY [--set foreign|fresh|unseen|held_out|strangers|outsiders|visitors|newcomers|calendars]
 
 The rows are those of `queries.py` (made up by `--rows`, or a file of `--data`), sent to a server over
 HTTP and loaded into each store sorted by our key, with dictionaries for what repeats and a column of
 instants. `analysts.py` lists what is asked, of all events of an organisation; `foreign.py`, `fresh.py`, `unseen.py`, `held_out.py`, `strangers.py`, `outsiders.py`, `visitors.py` and `newcomers.py` have thirty
-more each, beside DuckDB alone, that were written from the documentation by somebody who had not read the code.
+more each, and `calendars.py` sixteen joins by a range, beside DuckDB alone, that were written from the documentation by somebody who had not read the code.
 
 Ours is asked as an analyst asks it: `POST /v1/query/adhoc` over HTTP, a process of its own for each
 statement, the answer as JSON. The others answer within their own process, already connected, in the form
@@ -36,6 +36,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import analysts
+import calendars
 import foreign
 import fresh
 import held_out
@@ -129,7 +130,7 @@ class RowsOfClick(Click):
 
 
 PEERS = {DUCK: RowsOfDuck, CLICK: RowsOfClick}
-SETS = {"analysts": (analysts.STATEMENTS, (DUCK, CLICK)), "foreign": (foreign.STATEMENTS, (DUCK,)), "fresh": (fresh.STATEMENTS, (DUCK,)), "unseen": (unseen.STATEMENTS, (DUCK,)), "held_out": (held_out.STATEMENTS, (DUCK,)), "strangers": (strangers.STATEMENTS, (DUCK,)), "outsiders": (outsiders.STATEMENTS, (DUCK,)), "visitors": (visitors.STATEMENTS, (DUCK,)), "newcomers": (newcomers.STATEMENTS, (DUCK,))}
+SETS = {"analysts": (analysts.STATEMENTS, (DUCK, CLICK)), "foreign": (foreign.STATEMENTS, (DUCK,)), "fresh": (fresh.STATEMENTS, (DUCK,)), "unseen": (unseen.STATEMENTS, (DUCK,)), "held_out": (held_out.STATEMENTS, (DUCK,)), "strangers": (strangers.STATEMENTS, (DUCK,)), "outsiders": (outsiders.STATEMENTS, (DUCK,)), "visitors": (visitors.STATEMENTS, (DUCK,)), "newcomers": (newcomers.STATEMENTS, (DUCK,)), "calendars": (calendars.STATEMENTS, (DUCK,))}
 
 
 class Refused(Exception):
