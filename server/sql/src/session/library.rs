@@ -19,6 +19,7 @@ use std::{
     sync::Arc,
 };
 
+use datafusion_common::tree_node::Transformed;
 use datafusion_common::{
     Result, config::ConfigOptions, plan_datafusion_err, tree_node::TreeNodeRecursion,
 };
@@ -31,8 +32,8 @@ use datafusion_functions_aggregate as functions_aggregate;
 use datafusion_functions_nested as functions_nested;
 use datafusion_functions_window as functions_window;
 use datafusion_optimizer::{
-    Analyzer, Optimizer, OptimizerRule, optimize_projections::OptimizeProjections,
-    single_distinct_to_groupby::SingleDistinctToGroupBy,
+    Analyzer, ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule,
+    optimize_projections::OptimizeProjections, single_distinct_to_groupby::SingleDistinctToGroupBy,
 };
 use datafusion_physical_optimizer::{PhysicalOptimizerRule, optimizer::PhysicalOptimizer};
 
@@ -204,11 +205,44 @@ const LEFT_OUT: [&str; 3] = [
     "single_distinct_aggregation_to_group_by",
 ];
 
+/// The library's rule for what stands twice, without what it does to orders: it also leaves out keys that others determine, and takes a key of one side of a
+/// join for one of the groups above it.
+///
+/// ```text
+/// FROM (SELECT DISTINCT day …) d JOIN events e ON … GROUP BY d.day, e.plan ORDER BY d.day, e.plan      was ordered by the day alone
+/// ```
+#[derive(Debug)]
+struct KeepOrders(Arc<dyn OptimizerRule + Send + Sync>);
+
+impl OptimizerRule for KeepOrders {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        match plan {
+            LogicalPlan::Sort(_) => Ok(Transformed::no(plan)),
+            plan => self.0.rewrite(plan, config),
+        }
+    }
+}
+
 /// The rules of the library, and ours: before the one that makes one list of two, when constants are computed, before conditions are moved to
 /// tables, and at the end.
 fn rules_of_the_library() -> Optimizer {
     let mut rules = Optimizer::new().rules;
     rules.retain(|rule| !LEFT_OUT.contains(&rule.name()));
+    for rule in rules.iter_mut().filter(|rule| rule.name() == "eliminate_duplicated_expr") {
+        *rule = Arc::new(KeepOrders(Arc::clone(rule)));
+    }
     let merging = rules.iter().position(|rule| rule.name() == "simplify_expressions").unwrap_or(0);
     rules.insert(merging, Arc::new(NULLS_OF_LISTS));
     // When constants are computed.

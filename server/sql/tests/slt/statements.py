@@ -488,6 +488,8 @@ STATEMENTS = {
             "SELECT count(*), min(a.day), max(b.day) FROM days a JOIN days b ON a.day < b.day",
             "SELECT count(*), count(a.day), count(b.day) FROM days a FULL JOIN days b ON a.day > b.day + INTERVAL '2 days'",
             "SELECT d.day, count(*) FROM days d JOIN events e ON e.timestamp >= d.day AND e.timestamp < d.day + INTERVAL '36 hours' JOIN active a ON a.user_id = e.user_id AND a.day = d.day GROUP BY d.day ORDER BY d.day",
+            "SELECT d.day, e.event_name AS name, count(*) FROM days d JOIN events e ON e.timestamp >= d.day AND e.timestamp < d.day + INTERVAL '36 hours' GROUP BY d.day, e.event_name ORDER BY d.day, name",
+            "SELECT d.day, e.event_name AS name, count(*) FROM days d JOIN events e ON date_trunc('day', e.timestamp) = d.day GROUP BY d.day, e.event_name ORDER BY d.day, name",
             "SELECT d.day FROM days d LEFT JOIN (SELECT user_id, max(timestamp) AS last FROM events GROUP BY user_id) l ON l.last < d.day WHERE l.user_id IS NULL ORDER BY d.day",
         )
     ]
