@@ -19,9 +19,11 @@ use std::{
     sync::Arc,
 };
 
-use datafusion_common::tree_node::Transformed;
 use datafusion_common::{
-    Result, config::ConfigOptions, plan_datafusion_err, tree_node::TreeNodeRecursion,
+    Result,
+    config::ConfigOptions,
+    plan_datafusion_err,
+    tree_node::{Transformed, TreeNodeRecursion},
 };
 use datafusion_expr::{
     AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, WindowUDF, planner::ExprPlanner,
