@@ -354,7 +354,8 @@ impl Engine {
 
     /// A read-only view of the files, as of now.
     pub fn inspect(&self) -> Result<Inspection> {
-        Inspection::of(self.store.vfs())
+        let (vfs, log) = (self.store.vfs(), self.store.log());
+        Inspection::of_store(vfs, Some(log).filter(|log| !log.is_in_files()))
     }
 
     /// Writes all rows in memory to segments and takes a checkpoint.

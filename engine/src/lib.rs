@@ -59,6 +59,7 @@ pub mod rows {
 /// What a store needs whose records and files are not on its own disk.
 pub mod remote {
     pub use crate::{
+        inspect::{MovedFiles, moved_files},
         store::{Log, LogWriter, Superblock},
         vfs::{
             objects::{ObjectVfs, Objects},

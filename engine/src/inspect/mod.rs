@@ -20,31 +20,40 @@
 mod log;
 mod segments;
 
+mod moved;
 mod rollups;
 mod verify;
 
 use std::sync::Arc;
 
 pub use log::{KeyInfo, RecordInfo};
+pub use moved::{MovedFiles, moved_files};
 pub use rollups::RollupRow;
 pub use segments::{BlockInfo, IdRunInfo, RunInfo, SectionInfo, SegmentInfo};
 pub use verify::{Problem, VerifyReport};
 
 use crate::{
+    base::{clock::SystemClock, rng::SystemRng},
     error::{Error, Result},
     keyspace::{Tree, checkpoint},
-    store::{State, Superblock, flushed_lsn, read_state},
+    store::{FileLog, Log, State, Superblock, flushed_lsn, read_state},
     vfs::{Vfs, read_only::ReadOnlyVfs},
-    wal::{self, LogTail, Record},
+    wal::{LogTail, Record},
 };
 
 /// How often the state is read, at most, when a running server changes it meanwhile: a checkpoint is replaced, a frame is being
 /// written. Real damage is the same each time.
 const READ_ATTEMPTS: usize = 5;
 
+/// The log in files of a disk. It is only read, so neither clock nor random numbers are asked for.
+fn log_of(vfs: &Arc<dyn Vfs>) -> Arc<dyn Log> {
+    Arc::new(FileLog::new(Arc::clone(vfs), Arc::new(SystemClock), Arc::new(SystemRng), 0))
+}
+
 /// A data directory as it was found: later changes of a running server are not seen, but files that it removes are gone.
 pub struct Inspection {
     vfs: Arc<dyn Vfs>,
+    log: Arc<dyn Log>,
     superblock: Superblock,
     tree: Tree,
     records: Vec<Record>,
@@ -56,16 +65,24 @@ impl Inspection {
     ///
     /// Errors: `Invalid` when there is none, `Corrupt` when neither checkpoint nor log give a state.
     pub fn open(vfs: impl Vfs) -> Result<Self> {
-        Self::of(Arc::new(vfs))
+        let vfs: Arc<dyn Vfs> = Arc::new(ReadOnlyVfs(Arc::new(vfs)));
+        let log = log_of(&vfs);
+        Self::of(vfs, log)
     }
 
-    /// As [`Inspection::open`], of a disk that is shared; read-only here, whatever it is elsewhere.
-    pub fn of(vfs: Arc<dyn Vfs>) -> Result<Self> {
+    /// As [`Inspection::open`], of a disk that is shared, and of the log that its store has; read-only here, whatever it is elsewhere.
+    /// `None` is a log in files of the disk.
+    pub fn of_store(vfs: Arc<dyn Vfs>, log: Option<Arc<dyn Log>>) -> Result<Self> {
         let vfs: Arc<dyn Vfs> = Arc::new(ReadOnlyVfs(vfs));
+        let log = log.unwrap_or_else(|| log_of(&vfs));
+        Self::of(vfs, log)
+    }
+
+    fn of(vfs: Arc<dyn Vfs>, log: Arc<dyn Log>) -> Result<Self> {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match Self::read(&vfs) {
+            match Self::read(&vfs, &log) {
                 // A checkpoint that was just replaced, or a frame that was just being written.
                 Err(Error::Corrupt { .. } | Error::Io { .. }) if attempt < READ_ATTEMPTS => {}
                 result => return result,
@@ -80,13 +97,14 @@ impl Inspection {
     /// Errors: as [`Inspection::open`]; `Corrupt` also when there is no checkpoint yet.
     pub fn open_without_log(vfs: impl Vfs) -> Result<Self> {
         let vfs: Arc<dyn Vfs> = Arc::new(ReadOnlyVfs(Arc::new(vfs)));
-        let superblock = Self::load(&vfs)?;
+        let log = log_of(&vfs);
+        let superblock = Self::load(&*log)?;
         let mut first_error = None;
         for kept in superblock.checkpoints.clone() {
             match checkpoint::read(&*vfs, superblock.db, kept.lsn) {
                 Ok(tree) => {
                     let tail = LogTail { lsn_last: kept.lsn, ..LogTail::default() };
-                    return Ok(Self { vfs, superblock, tree, records: Vec::new(), tail });
+                    return Ok(Self { vfs, log, superblock, tree, records: Vec::new(), tail });
                 }
                 Err(error) => {
                     first_error.get_or_insert(error);
@@ -97,17 +115,18 @@ impl Inspection {
     }
 
     /// The superblock. Errors: `Invalid` when both slots are missing.
-    fn load(vfs: &Arc<dyn Vfs>) -> Result<Superblock> {
-        Superblock::load(&**vfs)?.ok_or_else(|| {
+    fn load(log: &dyn Log) -> Result<Superblock> {
+        log.superblock()?.ok_or_else(|| {
             Error::invalid("directory", "holds no database: SUPER.a and SUPER.b are missing")
         })
     }
 
-    fn read(vfs: &Arc<dyn Vfs>) -> Result<Self> {
-        let superblock = Self::load(vfs)?;
+    fn read(vfs: &Arc<dyn Vfs>, log: &Arc<dyn Log>) -> Result<Self> {
+        let superblock = Self::load(&**log)?;
         let State { tree, records, tail } =
-            read_state(&**vfs, &superblock, |after| wal::read(&**vfs, superblock.db, after))?;
-        Ok(Self { vfs: Arc::clone(vfs), superblock, tree, records, tail })
+            read_state(&**vfs, &superblock, |after| log.read_after(&superblock, after))?;
+        let (vfs, log) = (Arc::clone(vfs), Arc::clone(log));
+        Ok(Self { vfs, log, superblock, tree, records, tail })
     }
 
     /// The identity of the database.

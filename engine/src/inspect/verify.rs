@@ -24,10 +24,7 @@ use crate::{
     ids::{self, IdRun},
     keyspace::checkpoint,
     segment::{self, Segment},
-    store::{
-        BackupList, FLUSHED_KEY, LIST, Superblock, flushed_lsn, id_hashes, measure, rows_of,
-        writes_of,
-    },
+    store::{BackupList, FLUSHED_KEY, LIST, flushed_lsn, id_hashes, measure, rows_of, writes_of},
     wal::RecordKind,
 };
 
@@ -111,7 +108,7 @@ impl Inspection {
             return;
         }
         // The state as of now: files that it does not name were replaced while they were read.
-        let Ok(now) = Self::read(&self.vfs) else { return };
+        let Ok(now) = Self::read(&self.vfs, &self.log) else { return };
         let named = now.named();
         let is_file = |place: &str| {
             [segment::DIRECTORY, ids::DIRECTORY, checkpoint::DIRECTORY]
@@ -161,10 +158,10 @@ impl Inspection {
 
     /// A running server may just be writing a slot, so only a slot that fails twice is damaged.
     fn verify_superblock(&self, found: &mut VerifyReport) {
-        if Superblock::check_slots(&*self.vfs).is_empty() {
+        if self.log.check_superblock().is_empty() {
             return;
         }
-        for damage in Superblock::check_slots(&*self.vfs) {
+        for damage in self.log.check_superblock() {
             found.note("superblock", Err::<(), _>(damage));
         }
     }

@@ -276,6 +276,8 @@ impl Store {
     /// replaced by younger ones, and files that nothing names go.
     fn finish_erasure(&self, erasure: &Erasure) -> Result<()> {
         let touch = || self.sequencer.publish_edit(Edit::default(), |txn| erasure.put(txn));
+        // Before a record is appended: when that succeeds, no other process has named any of them.
+        let files = recovery::list_files(&*self.vfs)?;
         let mut upkeep = self.upkeep.lock();
         let rotated_at = self.sequencer.rotate_log();
         // Two checkpoints are kept: both have to be younger than the rows. One that was taken beside
@@ -292,7 +294,7 @@ impl Store {
             }
         }
         checkpoint::delete_older(&*self.vfs, &upkeep.superblock)?;
-        recovery::delete_dead(&*self.vfs, &self.version().tree)?;
+        recovery::delete_dead(&*self.vfs, &self.version().tree, &files)?;
         // Files that come back after a loss of power are deleted by the next start, but for those of the log: they
         // would be taken for the beginning of a longer one.
         self.log.settle_deletions()?;

@@ -110,8 +110,17 @@ impl Store {
                 job.copy(&path, len)?;
             }
             let after = newest.replay_after;
-            for (path, len) in self.log.files_after(after, version.lsn, log_end)? {
-                job.copy(&path, len)?;
+            match self.log.files_after(after, version.lsn, log_end)? {
+                Some(files) => {
+                    for (path, len) in files {
+                        job.copy(&path, len)?;
+                    }
+                }
+                None => {
+                    let (mut records, _) = self.log.read_after(&upkeep.superblock, after)?;
+                    records.retain(|record| record.lsn <= version.lsn);
+                    job.records(&records, self.database.id, self.rng.next_u64())?;
+                }
             }
             let checkpoints = if newest.lsn > 0 { vec![newest] } else { Vec::new() };
             job.superblock(&Superblock { checkpoints, ..upkeep.superblock.clone() })?;
@@ -204,14 +213,24 @@ impl Job<'_> {
     }
 
     fn superblock(&mut self, superblock: &Superblock) -> Result<()> {
-        for (path, bytes) in superblock.slots() {
-            let place = self.place(path)?;
-            let file = self.vfs.create(&place).at(&place)?;
-            self.paths.insert(path.to_owned());
-            file.write_at(0, &bytes).at(&place)?;
-            file.sync().at(&place)?;
-            self.added(path);
+        superblock.slots().into_iter().try_for_each(|(path, bytes)| self.write(path, &bytes))
+    }
+
+    /// Makes a log file of records that are in no file.
+    fn records(&mut self, records: &[wal::Record], db: [u8; 16], salt: u64) -> Result<()> {
+        match wal::file_of(records, db, salt) {
+            Some((path, bytes)) => self.write(&path, &bytes),
+            None => Ok(()),
         }
+    }
+
+    fn write(&mut self, path: &str, bytes: &[u8]) -> Result<()> {
+        let place = self.place(path)?;
+        let file = self.vfs.create(&place).at(&place)?;
+        self.paths.insert(path.to_owned());
+        file.write_at(0, bytes).at(&place)?;
+        file.sync().at(&place)?;
+        self.added(path);
         Ok(())
     }
 

@@ -91,7 +91,7 @@ pub struct Store {
     pub(super) vfs: Arc<dyn Vfs>,
     pub(super) log: Arc<dyn Log>,
     pub(super) clock: Arc<dyn Clock>,
-    rng: Arc<dyn Rng>,
+    pub(super) rng: Arc<dyn Rng>,
     pub(super) limits: Limits,
     pub(super) database: Database,
     pub(super) sequencer: Sequencer,
@@ -249,6 +249,11 @@ impl Store {
         Arc::clone(&self.vfs)
     }
 
+    /// The log with its records.
+    pub fn log(&self) -> Arc<dyn Log> {
+        Arc::clone(&self.log)
+    }
+
     /// Identity and hash seed of the database.
     pub fn database(&self) -> Database {
         self.database
@@ -324,6 +329,7 @@ impl Store {
         if self.closed().is_some() {
             return Ok(false);
         }
+        self.sequencer.resolve()?;
         let due = {
             let mut upkeep = self.upkeep.lock();
             let due = upkeep.frozen.is_some() || self.is_flush_due(&mut upkeep);
@@ -452,10 +458,7 @@ fn create(vfs: &dyn Vfs, log: &dyn Log, rng: &dyn Rng) -> Result<Superblock> {
         let place = format!("{TEMPORARY}/{name}");
         vfs.remove(&place).at(&place)?;
     }
-    let mut db = [0; 16];
-    rng.fill(&mut db);
-    let superblock =
-        Superblock { db, hash_seed: rng.next_u64(), generation: 0, checkpoints: Vec::new() };
+    let superblock = Superblock::new(rng);
     log.create(&superblock)?;
     Ok(superblock)
 }

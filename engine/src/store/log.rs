@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::superblock::Superblock;
 use crate::{
     base::{clock::Clock, rng::Rng},
-    error::{IoContext, Result},
+    error::{Error, IoContext, Result},
     vfs::Vfs,
     wal::{self, AppendError, LogEnd, LogMeters, LogTail, Record},
 };
@@ -56,9 +56,19 @@ pub trait Log: Send + Sync + 'static {
     /// The files of the data directory with the records above `after` up to `last`, and how many bytes of each count, for
     /// a copy. `end` is where the log ended at `last`, if this process had written any of it.
     ///
-    /// Errors: `Invalid` for a log that is not in files: a copy without its records would not be whole.
-    fn files_after(&self, after: u64, last: u64, end: Option<LogEnd>)
-    -> Result<Vec<(String, u64)>>;
+    /// `None` for a log that is not in files of the data directory: a copy makes a file of the records.
+    fn files_after(
+        &self,
+        after: u64,
+        last: u64,
+        end: Option<LogEnd>,
+    ) -> Result<Option<Vec<(String, u64)>>>;
+
+    /// Whether the log is in files of the data directory.
+    fn is_in_files(&self) -> bool;
+
+    /// What is wrong with the copies of the superblock, of which one is enough to start.
+    fn check_superblock(&self) -> Vec<Error>;
 }
 
 /// Appends to a log. There is one for each log at a time.
@@ -171,8 +181,16 @@ impl Log for FileLog {
         after: u64,
         last: u64,
         end: Option<LogEnd>,
-    ) -> Result<Vec<(String, u64)>> {
-        wal::files_after(&*self.vfs, after, last, end)
+    ) -> Result<Option<Vec<(String, u64)>>> {
+        wal::files_after(&*self.vfs, after, last, end).map(Some)
+    }
+
+    fn is_in_files(&self) -> bool {
+        true
+    }
+
+    fn check_superblock(&self) -> Vec<Error> {
+        Superblock::check_slots(&*self.vfs)
     }
 }
 
@@ -186,12 +204,12 @@ mod tests {
     use crate::{
         base::{clock::ManualClock, rng::SeededRng},
         batch::Batch,
-        error::Error,
+        error::Limit,
         event::{Event, Namespace},
-        keyspace::KeyReader,
+        keyspace::{KeyReader, Txn},
         store::{Limits, Store},
         vfs::{View, objects::ObjectVfs, sim::SimVfs, sim_objects::SimObjects},
-        wal::records_of_group,
+        wal::{file_of, records_of_group},
     };
 
     /// A log elsewhere: groups and superblock outlive the data directory.
@@ -204,6 +222,8 @@ mod tests {
         /// First record, number of records and body of each group.
         groups: Vec<(u64, u32, View)>,
         forgotten: u64,
+        /// What becomes of the next appends: whether each gets an answer, and whether its group is in the log.
+        faults: Vec<(bool, bool)>,
     }
 
     impl Log for RemoteLog {
@@ -249,15 +269,36 @@ mod tests {
             Ok(())
         }
 
-        fn files_after(&self, _: u64, _: u64, _: Option<LogEnd>) -> Result<Vec<(String, u64)>> {
-            Err(Error::invalid("log", "is not in files"))
+        fn files_after(
+            &self,
+            _: u64,
+            _: u64,
+            _: Option<LogEnd>,
+        ) -> Result<Option<Vec<(String, u64)>>> {
+            Ok(None)
+        }
+
+        fn is_in_files(&self) -> bool {
+            false
+        }
+
+        fn check_superblock(&self) -> Vec<Error> {
+            Vec::new()
         }
     }
 
     impl LogWriter for RemoteLog {
         fn append(&mut self, lsn_first: u64, count: u32, body: &[u8]) -> Result<(), AppendError> {
-            self.0.lock().groups.push((lsn_first, count, View::new(body.to_vec())));
-            Ok(())
+            let mut remote = self.0.lock();
+            let (is_answered, is_there) = remote.faults.pop().unwrap_or((true, true));
+            let is_new = remote.groups.last().is_none_or(|(first, ..)| *first < lsn_first);
+            if is_there && is_new {
+                remote.groups.push((lsn_first, count, View::new(body.to_vec())));
+            }
+            if is_answered {
+                return Ok(());
+            }
+            Err(AppendError::Unknown(Error::io("log", &ErrorKind::ConnectionReset.into())))
         }
 
         fn rotate(&mut self) {}
@@ -282,7 +323,7 @@ mod tests {
         let clock = Arc::new(ManualClock::new(20_400 * 86_400_000));
         let rng = Arc::new(SeededRng::new(seed));
         let (disk, objects) = (Arc::new(disk.clone()), Arc::new(objects.clone()));
-        let vfs = Arc::new(ObjectVfs::new(disk, objects, DIRECTORIES, "ckpt"));
+        let vfs = Arc::new(ObjectVfs::new(disk, objects, DIRECTORIES));
         Store::open(vfs, Arc::new(log.clone()), clock, rng, Limits::default())
     }
 
@@ -357,5 +398,104 @@ mod tests {
         assert!(refused > 0);
         objects.fail_at(usize::MAX, ErrorKind::TimedOut);
         assert_eq!(keys(&open(&SimVfs::new(), &objects, &log, 99)), 1);
+    }
+
+    /// Whatever the log does with a group of which it says nothing, its writer is not answered with success, nothing else is written before it is known,
+    /// and afterwards the group is there, once.
+    #[test]
+    fn a_group_without_an_answer_is_neither_lost_nor_doubled() {
+        for is_there in [false, true] {
+            let (log, objects) = (RemoteLog::default(), SimObjects::default());
+            let store = open(&SimVfs::new(), &objects, &log, 1);
+            assert_eq!(send(&store, "id 1"), 1);
+            log.0.lock().faults = vec![(false, is_there); 2];
+            let transact = |key: &'static [u8]| {
+                store.transact(|txn: &mut Txn| {
+                    txn.put(key, b"there");
+                    Ok::<_, Error>(())
+                })
+            };
+            let refused = transact(b"id 2").unwrap_err();
+            assert!(refused.to_string().contains("not known whether the write is stored"));
+            assert!(matches!(refused, Error::Limit { limit: Limit::Backlog, .. }));
+            // Neither is another write taken, nor a flush begun; readers have what was published.
+            assert!(transact(b"id 3").is_err() && store.flush().is_err());
+            assert_eq!(keys(&store), 1);
+            assert_eq!((send(&store, "id 1"), send(&store, "id 4")), (0, 1));
+            assert_eq!(keys(&store), 3, "the group of which nothing was known is there now");
+            assert_eq!(log.0.lock().groups.len(), 3);
+            drop(store);
+            let store = open(&SimVfs::new(), &objects, &log, 2);
+            assert_eq!((keys(&store), send(&store, "id 4")), (3, 0));
+        }
+    }
+
+    /// The record that names new segments gets no answer: the flush waits until it is known, and does not delete them.
+    #[test]
+    fn a_flush_whose_record_gets_no_answer_keeps_its_files() {
+        for is_there in [false, true] {
+            let (log, objects) = (RemoteLog::default(), SimObjects::default());
+            let store = open(&SimVfs::new(), &objects, &log, 1);
+            assert_eq!(send(&store, "id 1"), 1);
+            log.0.lock().faults = vec![(false, is_there)];
+            store.flush().unwrap();
+            drop(store);
+            let store = open(&SimVfs::new(), &objects, &log, 2);
+            assert_eq!((store.version().active.rows(), send(&store, "id 1")), (0, 0));
+        }
+    }
+
+    #[test]
+    fn a_backup_of_a_log_elsewhere_is_a_data_directory() {
+        let (log, objects) = (RemoteLog::default(), SimObjects::default());
+        let disk = SimVfs::new();
+        let store = open(&disk, &objects, &log, 1);
+        assert_eq!(send(&store, "id 1"), 1);
+        store.flush().unwrap();
+        assert_eq!(send(&store, "id 2"), 1);
+        // Rows that come while a backup runs are in a log file of their own; here those that a flush has not seen.
+        let records = log.read_after(&log.superblock().unwrap().unwrap(), 1).unwrap().0;
+        let (path, bytes) = file_of(&records, log.superblock().unwrap().unwrap().db, 7).unwrap();
+        assert_eq!(path, format!("wal/{:020}.wal", records[0].lsn));
+        store.backup("/backup", None, &mut |_| ()).unwrap();
+        let files = disk.files();
+        assert!(files.keys().any(|name| name.starts_with("/backup/seg/")), "{:?}", files.keys());
+        let restored = SimVfs::new();
+        for (name, content) in &files {
+            if let Some(name) = name.strip_prefix("/backup/") {
+                restored.set_file(name, Some(content.clone()));
+            }
+        }
+        drop(store);
+        let clock = Arc::new(ManualClock::new(20_400 * 86_400_000));
+        let rng = Arc::new(SeededRng::new(9));
+        let own = FileLog::new(Arc::new(restored.clone()), clock.clone(), rng.clone(), 1 << 20);
+        let vfs = Arc::new(restored.clone());
+        let store = Store::open(vfs, Arc::new(own), clock, rng, Limits::default()).unwrap();
+        assert_eq!((keys(&store), send(&store, "id 2"), send(&store, "id 3")), (2, 0, 1));
+        drop(store);
+        // And the file of records is one that a start reads.
+        let other = SimVfs::new();
+        other.create_dir(wal::DIRECTORY).unwrap();
+        other.set_file(&path, Some(bytes));
+        let db = log.superblock().unwrap().unwrap().db;
+        let (read, tail) = wal::read(&other, db, records[0].lsn - 1).unwrap();
+        assert_eq!((read.len(), tail.torn_bytes), (records.len(), 0));
+        assert!(read.iter().zip(&records).all(|(one, two)| one.payload() == two.payload()));
+    }
+
+    #[test]
+    fn a_damaged_copy_is_fetched_again() {
+        let (log, objects) = (RemoteLog::default(), SimObjects::default());
+        let disk = SimVfs::new();
+        let store = open(&disk, &objects, &log, 1);
+        assert_eq!(send(&store, "id 1"), 1);
+        store.flush().unwrap();
+        drop(store);
+        for name in objects.names() {
+            disk.set_file(&name, Some(vec![7; 100]));
+        }
+        let store = open(&disk, &objects, &log, 2);
+        assert_eq!((keys(&store), send(&store, "id 1")), (1, 0));
     }
 }

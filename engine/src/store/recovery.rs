@@ -108,8 +108,11 @@ pub fn recover(vfs: &dyn Vfs, log: &dyn Log, superblock: &Superblock) -> Result<
         }
     }
     // A start that is refused changes nothing: these come last.
+    // What is deleted was there before the log was taken over. Files that come later may be those of a process that takes it over from this one,
+    // where several have the same store.
+    let files = list_files(vfs)?;
     let writer = log.resume(superblock, &tail)?;
-    delete_unnamed(vfs, superblock, &version.tree)?;
+    delete_unnamed(vfs, superblock, &version.tree, &files)?;
     Ok(Recovered { version, dedup, writer, runs_lost })
 }
 
@@ -121,7 +124,8 @@ fn load_checkpoint(
 ) -> Result<(Tree, Option<CheckpointRef>)> {
     let mut first_error = None;
     for &checkpoint in &superblock.checkpoints {
-        match checkpoint::read(vfs, superblock.db, checkpoint.lsn) {
+        let path = checkpoint::path(checkpoint.lsn);
+        match read_again(vfs, &path, || checkpoint::read(vfs, superblock.db, checkpoint.lsn)) {
             Ok(tree) => return Ok((tree, Some(checkpoint))),
             Err(error) => {
                 first_error.get_or_insert(error);
@@ -186,12 +190,22 @@ fn remember_ids(dedup: &mut Dedup, rows: &Rows, seed: u64) {
     }
 }
 
+/// Reads a file. Where it is damaged and is a copy of one elsewhere, the copy is thrown away and the file is read once more.
+fn read_again<T>(vfs: &dyn Vfs, path: &str, read: impl Fn() -> Result<T>) -> Result<T> {
+    match read() {
+        Err(Error::Corrupt { .. }) if vfs.discard_copy(path).at(path)? => read(),
+        other => other,
+    }
+}
+
 fn open_segments(vfs: &dyn Vfs, db: Database, tree: &Tree) -> Result<Vec<Arc<Segment>>> {
     tree.scan(SEGMENT_PREFIX, &[])
         .map(|(_, value)| {
             let meta = SegmentMeta::read(value)?;
             let path = meta.path();
-            Ok(Arc::new(Segment::open(vfs.map(&path).at(&path)?, meta, db)?))
+            read_again(vfs, &path, || {
+                Segment::open(vfs.map(&path).at(&path)?, meta.clone(), db).map(Arc::new)
+            })
         })
         .collect()
 }
@@ -207,13 +221,13 @@ fn open_id_runs(
     for (_, value) in tree.scan(ID_RUN_PREFIX, &[]) {
         let meta = IdRunMeta::read(value)?;
         let (path, uuid) = (meta.path(), meta.uuid);
-        let opened = match vfs.map(&path) {
-            Ok(view) => IdRun::open(view, meta, db),
+        let opened = read_again(vfs, &path, || match vfs.map(&path) {
+            Ok(view) => IdRun::open(view, meta.clone(), db),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(Error::corrupt(&path, "is missing"))
             }
-            Err(error) => return Err(Error::io(path, &error)),
-        };
+            Err(error) => Err(Error::io(&path, &error)),
+        });
         match opened {
             Ok(run) => runs.push(Arc::new(run)),
             Err(Error::Corrupt { .. }) => lost.push(uuid),
@@ -223,16 +237,59 @@ fn open_id_runs(
     Ok((runs, lost))
 }
 
-/// Removes what no key names: files of a flush, merge or checkpoint that did not finish.
-pub fn delete_unnamed(vfs: &dyn Vfs, superblock: &Superblock, tree: &Tree) -> Result<()> {
-    let named = superblock.checkpoints.iter().map(|known| checkpoint::path(known.lsn)).collect();
-    remove_others(vfs, TEMPORARY, &BTreeSet::new())?;
-    remove_others(vfs, checkpoint::DIRECTORY, &named)?;
-    delete_dead(vfs, tree)
+/// All files that a key or the superblock may name. Sorted.
+///
+/// `["ckpt/00000000000000000007.kv", "ids/0/019a….ids", "seg/l0/019a….seg"]`
+pub fn list_files(vfs: &dyn Vfs) -> Result<Vec<String>> {
+    let mut directories = vec![checkpoint::DIRECTORY.to_owned()];
+    for parent in [segment::DIRECTORY, ids::DIRECTORY] {
+        let below = vfs.list_dirs(parent).at(parent)?;
+        directories.extend(below.iter().map(|name| format!("{parent}/{name}")));
+    }
+    let mut files = Vec::new();
+    for directory in directories {
+        let names = vfs.list(&directory).at(&directory)?;
+        files.extend(names.iter().map(|name| format!("{directory}/{name}")));
+    }
+    files.sort();
+    Ok(files)
 }
 
-/// Removes segments and id runs that no key names.
-pub fn delete_dead(vfs: &dyn Vfs, tree: &Tree) -> Result<()> {
+/// Removes temporary files, and those of `files` that nothing names: they are of a flush, merge or checkpoint that did not finish.
+fn delete_unnamed(
+    vfs: &dyn Vfs,
+    superblock: &Superblock,
+    tree: &Tree,
+    files: &[String],
+) -> Result<()> {
+    let oldest = superblock.checkpoints.last().map_or(0, |oldest| oldest.lsn);
+    let is_dead = |path: &str| {
+        let Some(name) = path.strip_prefix(checkpoint::DIRECTORY) else { return false };
+        let lsn = name
+            .trim_start_matches('/')
+            .strip_suffix(".kv")
+            .and_then(|stem| stem.parse::<u64>().ok());
+        let is_named = superblock.checkpoints.iter().any(|kept| Some(kept.lsn) == lsn);
+        // A younger one has the number of a record that is to come, when it may be written by another process.
+        !is_named && (!vfs.is_shared() || lsn.is_none_or(|lsn| lsn < oldest))
+    };
+    for name in vfs.list(TEMPORARY).at(TEMPORARY)? {
+        let path = format!("{TEMPORARY}/{name}");
+        vfs.remove(&path).at(&path)?;
+    }
+    for path in files.iter().filter(|path| is_dead(path)) {
+        vfs.remove(path).at(path)?;
+    }
+    delete_dead(vfs, tree, files)
+}
+
+/// Whether a path lies below a directory: `seg/l0/019a….seg` does below `seg` and `seg/l0`.
+fn is_below(path: &str, directory: &str) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Removes those of `files` that are segments or id runs and that no key names.
+pub fn delete_dead(vfs: &dyn Vfs, tree: &Tree, files: &[String]) -> Result<()> {
     let mut named = BTreeSet::new();
     for (_, value) in tree.scan(SEGMENT_PREFIX, &[]) {
         named.insert(SegmentMeta::read(value)?.path());
@@ -240,10 +297,16 @@ pub fn delete_dead(vfs: &dyn Vfs, tree: &Tree) -> Result<()> {
     for (_, value) in tree.scan(ID_RUN_PREFIX, &[]) {
         named.insert(IdRunMeta::read(value)?.path());
     }
+    for path in files {
+        let is_data = is_below(path, segment::DIRECTORY) || is_below(path, ids::DIRECTORY);
+        if is_data && !named.contains(path) {
+            vfs.remove(path).at(path)?;
+        }
+    }
     for parent in [segment::DIRECTORY, ids::DIRECTORY] {
         for name in vfs.list_dirs(parent).at(parent)? {
             let directory = format!("{parent}/{name}");
-            let is_used = remove_others(vfs, &directory, &named)?;
+            let is_used = named.iter().any(|path| is_below(path, &directory));
             if !is_used && directory != segment::FRESH_DIRECTORY {
                 // Only tidiness: an empty directory does no harm.
                 let _ = vfs.remove_dir(&directory);
@@ -251,18 +314,4 @@ pub fn delete_dead(vfs: &dyn Vfs, tree: &Tree) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Removes the files of a directory that are not named. Returns whether any is.
-fn remove_others(vfs: &dyn Vfs, directory: &str, named: &BTreeSet<String>) -> Result<bool> {
-    let mut is_used = false;
-    for name in vfs.list(directory).at(directory)? {
-        let path = format!("{directory}/{name}");
-        if named.contains(&path) {
-            is_used = true;
-        } else {
-            vfs.remove(&path).at(&path)?;
-        }
-    }
-    Ok(is_used)
 }

@@ -7,12 +7,20 @@
 //! is no timer.
 //!
 //! What was prepared but not committed is visible to later writers only. A full disk rolls all of
-//! it back. Any other failure of the log closes the store for writes: its state on disk is unknown
+//! it back. Any other failure of the log in files closes the store for writes: its state on disk is unknown
 //! until a restart replays it. Readers go on with what was published.
+//!
+//! A log elsewhere may be away for a while, and not say whether it has a group. The group is then *unresolved*: its writers get an error that
+//! says so, and no other write is taken until the log has said. A group that turns out to be there is published then, as if its
+//! writers had been answered.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -35,6 +43,10 @@ use crate::{
 /// Pending bytes at which a writer commits before it adds more, so that a group stays small enough
 /// to be written in one go.
 const GROUP_BYTES_MAX: usize = 4 << 20;
+/// How often the log is asked whether it has a change of the files, before the store is closed.
+const EDIT_ATTEMPTS_MAX: usize = 300;
+/// Time between two of these questions.
+const EDIT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Outcome of an ingest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +78,8 @@ struct Prepare {
     dedup: Dedup,
     group: Group,
     last: Option<Ticket>,
+    /// A group of which is not known whether the log has it.
+    unresolved: Option<TakenGroup>,
 }
 
 #[derive(Default)]
@@ -84,6 +98,8 @@ pub struct Sequencer {
     closed: OnceLock<String>,
     /// Whether an id run could not answer.
     ids_failed: AtomicBool,
+    /// Whether a group is unresolved, for writers that look before they lock.
+    is_unresolved: AtomicBool,
 }
 
 impl Sequencer {
@@ -95,6 +111,7 @@ impl Sequencer {
             dedup,
             group: Group::default(),
             last: None,
+            unresolved: None,
         };
         Self {
             hash_seed,
@@ -103,6 +120,7 @@ impl Sequencer {
             version: ArcSwap::from_pointee(version),
             closed: OnceLock::new(),
             ids_failed: AtomicBool::new(false),
+            is_unresolved: AtomicBool::new(false),
         }
     }
 
@@ -125,9 +143,10 @@ impl Sequencer {
         let mut encoded = Vec::new();
         rows.write(&mut encoded);
 
+        self.resolve()?;
         self.make_room()?;
         let mut prepare = self.prepare.lock();
-        self.check_open()?;
+        self.check_ready(&prepare)?;
         if is_dropped(&prepare.tree, namespace) {
             return Err(Error::invalid("namespace", "was dropped").into());
         }
@@ -165,9 +184,10 @@ impl Sequencer {
         &self,
         run: impl FnOnce(&mut Txn) -> Result<T, E>,
     ) -> Result<T, E> {
+        self.resolve()?;
         self.make_room()?;
         let mut prepare = self.prepare.lock();
-        self.check_open()?;
+        self.check_ready(&prepare)?;
         let mut txn = Txn::new(prepare.tree.clone());
         let out = run(&mut txn)?;
         let (tree, writes) = txn.finish();
@@ -186,15 +206,26 @@ impl Sequencer {
 
     /// Publishes a change of what is live, with more of the engine's own keys that `extra` writes.
     pub fn publish_edit(&self, edit: Edit, extra: impl FnOnce(&mut Txn)) -> Result<()> {
+        self.resolve()?;
         let mut prepare = self.prepare.lock();
-        self.check_open()?;
+        self.check_ready(&prepare)?;
         let mut txn = Txn::new(prepare.tree.clone());
         edit.write(&mut txn);
         extra(&mut txn);
         let (tree, writes) = txn.finish();
         let ticket = prepare.push_writes(tree, &writes, Effect::Edit(edit));
         drop(prepare);
-        self.settle(&ticket)
+        // After an error that is none of the log's, the caller deletes the files that the edit names: it must not get one before it is known whether
+        // the log has them.
+        for _ in 0..EDIT_ATTEMPTS_MAX {
+            if let Some(result) = self.try_settle(&ticket) {
+                return result;
+            }
+            thread::sleep(EDIT_PAUSE);
+            let _ = self.resolve();
+        }
+        self.close("the log does not say whether it has a change of the files");
+        self.check_open()
     }
 
     /// The id runs that decide about duplicates.
@@ -231,12 +262,12 @@ impl Sequencer {
     pub fn freeze(&self) -> Result<Option<(Arc<HashSet128>, u64)>> {
         let mut writer = self.commit.lock();
         let mut prepare = self.prepare.lock();
-        self.check_open()?;
+        self.check_ready(&prepare)?;
         // Rows that are pending belong to ids that would be set aside: commit them first.
         let group = prepare.take_group();
         if let Some(group) = group {
             self.commit_group(&mut **writer, group, Some(&mut prepare));
-            self.check_open()?;
+            self.check_ready(&prepare)?;
         }
         let mut version = Version::clone(&self.version());
         if version.active.rows() == 0 {
@@ -267,6 +298,31 @@ impl Sequencer {
 
     fn check_open(&self) -> Result<()> {
         self.closed.get().map_or(Ok(()), |why| Err(Error::Closed(why.clone())))
+    }
+
+    /// Whether a change may be prepared: the store is open, and nothing before the change is unresolved.
+    fn check_ready(&self, prepare: &Prepare) -> Result<()> {
+        self.check_open()?;
+        match &prepare.unresolved {
+            None => Ok(()),
+            Some(_) => Err(unresolved("it has not answered yet")),
+        }
+    }
+
+    /// Asks the log once more about a group that is unresolved, if there is one.
+    ///
+    /// Errors: `Limit` while it cannot be known.
+    pub fn resolve(&self) -> Result<()> {
+        if !self.is_unresolved.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut writer = self.commit.lock();
+        let group = self.prepare.lock().unresolved.take();
+        if let Some(group) = group {
+            self.is_unresolved.store(false, Ordering::Release);
+            self.commit_group(&mut **writer, group, None);
+        }
+        self.check_ready(&self.prepare.lock())
     }
 
     fn id_hashes(&self, namespace: u32, rows: &Rows) -> Vec<Option<u128>> {
@@ -304,8 +360,16 @@ impl Sequencer {
 
     /// Waits until the ticket is filled, committing if nobody else does.
     fn settle(&self, ticket: &Ticket) -> Result<()> {
+        self.try_settle(ticket).unwrap_or_else(|| {
+            // A ticket is filled by the commit of its group, which ran before or just now.
+            Err(Error::Closed("a write was lost before it was committed".to_owned()))
+        })
+    }
+
+    /// As [`Sequencer::settle`]; `None` for an edit in a group that is unresolved.
+    fn try_settle(&self, ticket: &Ticket) -> Option<Result<()>> {
         if let Some(result) = ticket.get() {
-            return result.clone();
+            return Some(result.clone());
         }
         let mut writer = self.commit.lock();
         if ticket.get().is_none() {
@@ -314,10 +378,7 @@ impl Sequencer {
                 self.commit_group(&mut **writer, group, None);
             }
         }
-        ticket.get().cloned().unwrap_or_else(|| {
-            // A ticket is filled by the commit of its group, which ran before or just now.
-            Err(Error::Closed("a write was lost before it was committed".to_owned()))
-        })
+        ticket.get().cloned()
     }
 
     /// Writes, syncs and publishes a group, or rolls it back. `held` is the prepare lock, where the
@@ -340,6 +401,7 @@ impl Sequencer {
         };
         match written {
             Ok(()) => self.publish(group, prepare),
+            Err(AppendError::Unknown(error)) => self.suspend(group, &error, prepare),
             Err(failure) => self.roll_back(group, failure, prepare),
         }
     }
@@ -363,6 +425,23 @@ impl Sequencer {
         }
     }
 
+    /// Keeps a group until the log says whether it has it, and undoes what was prepared after it.
+    fn suspend(&self, group: TakenGroup, error: &Error, prepare: &mut Prepare) {
+        let error = unresolved(&error.to_string());
+        prepare.tree = group.tree.clone();
+        prepare.lsn_next = group.lsn_first + group.items.len() as u64;
+        prepare.last = None;
+        for item in &std::mem::take(&mut prepare.group).items {
+            prepare.dedup.forget(&item.ids);
+            let _ = item.ticket.set(Err(error.clone()));
+        }
+        for item in group.items.iter().filter(|item| !matches!(item.effect, Effect::Edit(_))) {
+            let _ = item.ticket.set(Err(error.clone()));
+        }
+        prepare.unresolved = Some(group);
+        self.is_unresolved.store(true, Ordering::Release);
+    }
+
     /// Undoes everything that was prepared since the last published version: later writers saw it.
     fn roll_back(&self, group: TakenGroup, failure: AppendError, prepare: &mut Prepare) {
         let error = match failure {
@@ -372,7 +451,7 @@ impl Sequencer {
             AppendError::Retry(error) => {
                 Error::limit(Limit::Backlog, format!("the log cannot grow: {error}"))
             }
-            AppendError::Fatal(error) => {
+            AppendError::Unknown(error) | AppendError::Fatal(error) => {
                 let _ = self.closed.set(error.to_string());
                 Error::Closed(error.to_string())
             }
@@ -386,6 +465,14 @@ impl Sequencer {
         }
         prepare.last = None;
     }
+}
+
+/// The error of a write of which is not known whether it is stored.
+fn unresolved(why: &str) -> Error {
+    let detail = format!(
+        "the log cannot be reached ({why}), so it is not known whether the write is stored; retry soon"
+    );
+    Error::limit(Limit::Backlog, detail)
 }
 
 struct TakenGroup {

@@ -11,6 +11,7 @@ use crate::{
     base::{
         coding::{Cursor, Put},
         hash::crc,
+        rng::Rng,
     },
     error::{Error, IoContext, Result},
     segment::Database,
@@ -53,7 +54,15 @@ impl Superblock {
         Database { id: self.db, hash_seed: self.hash_seed }
     }
 
-    fn encode(&self) -> Vec<u8> {
+    /// A new database, with an identity and a seed of its own, and no checkpoint.
+    pub fn new(rng: &dyn Rng) -> Self {
+        let mut db = [0; 16];
+        rng.fill(&mut db);
+        Self { db, hash_seed: rng.next_u64(), generation: 0, checkpoints: Vec::new() }
+    }
+
+    /// The bytes of a slot, 4,096 of them: for a log that keeps the superblock elsewhere.
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(SLOT_LEN);
         out.extend_from_slice(&MAGIC);
         out.put_u32(FORMAT);
@@ -70,7 +79,10 @@ impl Superblock {
         out
     }
 
-    fn decode(bytes: &[u8], place: &str) -> Result<Self> {
+    /// What [`Superblock::encode`] made. `place` names the bytes in errors.
+    ///
+    /// Errors: `Invalid` for a newer format, `Corrupt` for all that is not a superblock.
+    pub fn decode(bytes: &[u8], place: &str) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, place);
         let body = cursor.take(SLOT_LEN - 4)?;
         if cursor.u32()? != crc(&[body]) {

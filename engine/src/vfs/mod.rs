@@ -61,6 +61,15 @@ pub trait Vfs: Send + Sync + 'static {
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
     /// Names of the directories in a directory, sorted.
     fn list_dirs(&self, path: &str) -> io::Result<Vec<String>>;
+    /// Throws away the copy of a file that is elsewhere, so that it is fetched again; returns whether there was one.
+    fn discard_copy(&self, path: &str) -> io::Result<bool> {
+        let _ = path;
+        Ok(false)
+    }
+    /// Whether other processes may have files here as well, of the same database.
+    fn is_shared(&self) -> bool {
+        false
+    }
     /// Bytes that can still be written, where the disk knows; `u64::MAX` on a simulated disk without a setting.
     fn free_bytes(&self) -> io::Result<u64>;
     /// Takes the advisory lock of a file, creating it; `None` when another process holds it. The

@@ -39,8 +39,6 @@ pub struct ObjectVfs {
     objects: Arc<dyn Objects>,
     /// The directories whose files are in the store, `["seg", "ids"]`, with all that is below them.
     directories: &'static [&'static str],
-    /// That of them whose files have numbers for names, and may be written once more under the same one.
-    numbered: &'static str,
     /// One file is fetched or removed at a time: none is fetched twice, nor after it was removed.
     fetching: Mutex<()>,
 }
@@ -51,9 +49,8 @@ impl ObjectVfs {
         disk: Arc<dyn Vfs>,
         objects: Arc<dyn Objects>,
         directories: &'static [&'static str],
-        numbered: &'static str,
     ) -> Self {
-        Self { disk, objects, directories, numbered, fetching: Mutex::new(()) }
+        Self { disk, objects, directories, fetching: Mutex::new(()) }
     }
 
     /// Whether files at a path, or below it, are in the store.
@@ -152,17 +149,7 @@ impl Vfs for ObjectVfs {
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         if self.is_stored(to) {
             let file = self.disk.open(from)?;
-            match self.objects.put(to, &*file) {
-                // Of a checkpoint that was written and not named, and is written once more.
-                Err(error)
-                    if error.kind() == io::ErrorKind::AlreadyExists
-                        && to.split('/').next() == Some(self.numbered) =>
-                {
-                    self.objects.remove(to)?;
-                    self.objects.put(to, &*file)?;
-                }
-                put => put?,
-            }
+            self.objects.put(to, &*file)?;
         }
         self.disk.rename(from, to)
     }
@@ -174,6 +161,22 @@ impl Vfs for ObjectVfs {
         let _one = self.fetching.lock();
         self.objects.remove(path)?;
         ignore_missing(self.disk.remove(path))
+    }
+
+    fn discard_copy(&self, path: &str) -> io::Result<bool> {
+        if !self.is_stored(path) {
+            return Ok(false);
+        }
+        let _one = self.fetching.lock();
+        match self.disk.remove(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        true
     }
 
     fn link(&self, from: &str, to: &str) -> io::Result<()> {
@@ -227,7 +230,7 @@ mod tests {
 
     fn over(disk: &SimVfs, objects: &SimObjects) -> ObjectVfs {
         let (disk, objects) = (Arc::new(disk.clone()), Arc::new(objects.clone()));
-        ObjectVfs::new(disk, objects, DIRECTORIES, "ckpt")
+        ObjectVfs::new(disk, objects, DIRECTORIES)
     }
 
     fn write(vfs: &ObjectVfs, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -283,13 +286,10 @@ mod tests {
         );
         assert!(vfs.list("seg/l0").unwrap().is_empty());
         write(&vfs, "seg/l0/a.seg", b"rows").unwrap();
-        // The same again, and another file where a name is a number: the newer one counts.
+        // The same again, but never another file under the same name.
         write(&vfs, "seg/l0/a.seg", b"rows").unwrap();
-        write(&vfs, "ckpt/7.kv", b"one").unwrap();
-        write(&vfs, "ckpt/7.kv", b"other").unwrap();
-        assert_eq!(&*over(&disk(), &objects).map("ckpt/7.kv").unwrap(), b"other");
         let again = write(&vfs, "seg/l0/a.seg", b"other rows").err().unwrap();
-        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists, "a segment's name is its own");
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(
             vfs.create("seg/l0/d.seg").err().unwrap().kind(),
             io::ErrorKind::Unsupported,

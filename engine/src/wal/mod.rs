@@ -16,8 +16,10 @@ mod writer;
 
 mod reader;
 
+mod copy;
 mod harden;
 
+pub use copy::file_of;
 pub use frame::{RecordKind, put_record};
 pub use harden::harden;
 pub use reader::{LogTail, Record, files_after, read, records_of_group};

@@ -77,7 +77,9 @@ pub struct LogEnd {
 pub enum AppendError {
     /// Nothing of the group counts (no room, no descriptor left): later groups may succeed.
     Retry(Error),
-    /// The log's state on disk is unknown: nothing may be acknowledged any more.
+    /// Whether the group is in the log cannot be known now. The same group is appended again later, and nothing else before it.
+    Unknown(Error),
+    /// The log's state is unknown for good, or another writer has taken over: nothing may be acknowledged any more.
     Fatal(Error),
 }
 

@@ -1,0 +1,37 @@
+//! A store without a disk of its own: its log is in PostgreSQL, its files are in an object store, and the data directory is a cache.
+//!
+//! The engine asks a `Log` for records and a `Vfs` for files. Here both are systems that the operator runs already, so that a machine may be lost with
+//! all that is on it:
+//!
+//! ```text
+//! inlay serve   INLAY_METADATA_URL=postgres://inlay@db.acme.com/inlay
+//!               INLAY_EVENTS_URL=s3://acme-inlay/production?region=eu-central-1
+//!
+//! Node::open    waits until no other process leads, opens the store and keeps the lease
+//!   ├── log     inlay.log, inlay.cluster: groups of records in one order, each appended under the epoch of its writer
+//!   └── bucket  production/<database>/seg/…, ids/…, ckpt/…: files that never change
+//! ```
+//!
+//! One process at a time leads. It has a lease, which it renews every two seconds; a process that finds it expired takes over and raises the epoch.
+//! What the former leader appends from then on is refused by the database, however late it wakes up.
+//!
+//! The groups of modules below are floors: a module uses those of the groups above it.
+
+mod calls;
+
+mod bucket;
+mod group;
+mod session;
+
+mod schema;
+
+mod log;
+
+mod node;
+
+mod migrate;
+
+pub use bucket::{Bucket, BucketUrl};
+pub use log::PostgresLog;
+pub use migrate::{Migrated, migrate};
+pub use node::{Location, Node};
