@@ -26,6 +26,12 @@ pub struct Config {
     /// Folder that holds everything; made when it does not exist
     #[arg(long, env = "INLAY_DATA_DIR", default_value = "./data")]
     pub data_dir: PathBuf,
+    /// PostgreSQL with the log, such as postgres://inlay@db.acme.com/inlay; the data directory is a cache then
+    #[arg(long, env = "INLAY_METADATA_URL", hide_env_values = true, requires = "events_url")]
+    pub metadata_url: Option<String>,
+    /// Bucket with the files, such as s3://bucket/prefix?region=eu-central-1; keys as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+    #[arg(long, env = "INLAY_EVENTS_URL", hide_env_values = true, requires = "metadata_url")]
+    pub events_url: Option<String>,
     /// Address of the HTTP server; port 0 picks a free one
     #[arg(long, env = "INLAY_HTTP_ADDR", default_value = "127.0.0.1:8080")]
     pub http_addr: SocketAddr,

@@ -36,6 +36,8 @@ mod jobs;
 
 mod commands;
 mod import;
+mod store_location;
+
 mod serve;
 
 pub use commands::{Backup, Health, Restore, Server, Verify, backup, health, restore, verify};
@@ -44,3 +46,4 @@ pub use error::{ApiError, Code};
 pub use import::{Import, import};
 pub use inlay_engine as engine;
 pub use serve::{GRPC_CONNECTIONS_MAX, Running, serve, serve_with};
+pub use store_location::{Migrate, migrate};

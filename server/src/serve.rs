@@ -26,7 +26,7 @@ use hyper_util::{
     server::{conn::auto, graceful::GracefulShutdown},
     service::TowerToHyperService,
 };
-use inlay_engine::{Clock, Engine, Limits, Options, Rng, SystemClock, SystemRng};
+use inlay_engine::{Clock, Limits, Options, Rng, SystemClock, SystemRng};
 use inlay_proto::v1::inlay_server::InlayServer;
 use tokio::{
     net::{TcpListener, TcpSocket, TcpStream},
@@ -54,6 +54,7 @@ use crate::{
     jobs,
     outbound::{Dispatcher, Mailer, Poster, WebhookRules},
     sql::WorkerPool,
+    store_location::open_store,
 };
 
 /// Connections at once, at most.
@@ -76,6 +77,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 const HEADER_BYTES_MAX: usize = 64 << 10;
 /// Bytes of one gRPC message, at most: of a stream of events, which tools cut into messages as they like.
 const GRPC_BYTES_MAX: usize = 32 << 20;
+/// How often is looked whether another process has the store.
+const LEASE_LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Requests that run when the server stops get this long to finish.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -118,10 +121,9 @@ pub async fn serve_with(
     let limits = Limits { retention_days: config.retention_days, ..shares.engine_limits() };
     let options =
         Options { clock: Arc::clone(&clock), rng: Arc::clone(&rng), limits, ..Options::default() };
-    let directory = config.data_dir.clone();
-    let engine = tokio::task::spawn_blocking(move || Engine::open_directory(&directory, options))
-        .await?
-        .with_context(|| format!("cannot open the data directory {}", config.data_dir.display()))?;
+    let opening = config.clone();
+    let (engine, lease) =
+        tokio::task::spawn_blocking(move || open_store(&opening, options)).await??;
     // Opening has replayed the log: the rows in memory are those that no segment holds yet.
     let stats = engine.stats();
     info!(
@@ -152,6 +154,7 @@ pub async fn serve_with(
         alert_interval_s: config.alert_interval_seconds.into(),
         data_dir: std::path::absolute(&config.data_dir)?,
         billing: billing_settings(&config.billing),
+        lease,
         ..Settings::default()
     };
     let settings = Arc::new(settings);
@@ -308,7 +311,17 @@ impl Running {
         tokio::task::spawn_blocking(move || engine.close())
             .await?
             .context("cannot close the store")?;
+        // Only now: the next process opens the store that this one has closed.
+        let lease = self.app.settings.lease.clone();
+        tokio::task::spawn_blocking(move || lease.release()).await?;
         Ok(())
+    }
+
+    /// Ends when another process has taken over the store: this one cannot go on. Never, where the store is in a directory of its own.
+    pub async fn taken_over(&self) {
+        while !self.app.settings.lease.is_lost() {
+            tokio::time::sleep(LEASE_LOOK_EVERY).await;
+        }
     }
 }
 

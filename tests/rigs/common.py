@@ -94,7 +94,7 @@ class Server:
                 env=settings, stdout=subprocess.PIPE, stderr=log_file, text=True,
             )  # fmt: skip
         self.pid = self.process.pid
-        self.host = None
+        self.host = self.grpc = None
 
         # A start that hangs must not hang the rig.
         limit = threading.Timer(READY_SECONDS, self.process.kill)
@@ -110,6 +110,7 @@ class Server:
             if "ready at http" in line:
                 # A full pipe would stop the server one day.
                 threading.Thread(target=self.process.stdout.read, daemon=True).start()
+                self.grpc = line.partition("gRPC on ")[2].rstrip(")\n")
                 return urllib.parse.urlsplit("http" + line.split("http", 1)[1].split()[0]).netloc
         code = self.process.wait()
         # The error comes first; a backtrace may follow.

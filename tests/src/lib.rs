@@ -140,6 +140,8 @@ impl TestServer {
 
     async fn run(&mut self) {
         let config = Config {
+            metadata_url: None,
+            events_url: None,
             data_dir: self.directory.path().to_owned(),
             http_addr: ([127, 0, 0, 1], 0).into(),
             grpc_addr: ([127, 0, 0, 1], 0).into(),

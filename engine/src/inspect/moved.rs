@@ -34,7 +34,9 @@ pub fn moved_files(vfs: &Arc<dyn Vfs>) -> Result<MovedFiles> {
     let newest = found.superblock.checkpoints.first().copied();
     let newest = newest
         .filter(|newest| newest.lsn == found.lsn() && newest.replay_after == newest.lsn)
-        .ok_or_else(|| Error::invalid("data directory", "has records after its newest checkpoint"))?;
+        .ok_or_else(|| {
+            Error::invalid("data directory", "has records after its newest checkpoint")
+        })?;
     checkpoint::read(&**vfs, found.superblock.db, newest.lsn)?;
     let superblock = Superblock { checkpoints: vec![newest], ..found.superblock.clone() };
     let mut paths = vec![checkpoint::path(newest.lsn)];

@@ -349,6 +349,11 @@ fn restore_files(
     written: &mut Vec<String>,
 ) -> Result<()> {
     let mut directories = BTreeSet::from([String::new()]);
+    // Those that a data directory has, also where none of its files is in them: a log elsewhere may have left no records.
+    for directory in [segment::FRESH_DIRECTORY, ids::DIRECTORY, wal::DIRECTORY] {
+        to.create_dir(directory).at(directory)?;
+        directories.insert(directory.to_owned());
+    }
     // The superblock comes last: without it the directory is not taken for a database.
     let is_superblock = |file: &&BackupFile| file.path.starts_with("SUPER.");
     let (last, first): (Vec<_>, Vec<_>) = list.files.iter().partition(is_superblock);

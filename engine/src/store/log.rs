@@ -206,8 +206,9 @@ mod tests {
         batch::Batch,
         error::Limit,
         event::{Event, Namespace},
+        inspect::Inspection,
         keyspace::{KeyReader, Txn},
-        store::{Limits, Store},
+        store::{Limits, Store, restore},
         vfs::{View, objects::ObjectVfs, sim::SimVfs, sim_objects::SimObjects},
         wal::{file_of, records_of_group},
     };
@@ -467,6 +468,10 @@ mod tests {
             }
         }
         drop(store);
+        let target = SimVfs::new();
+        restore(&restored, &target).unwrap();
+        let verified = Inspection::open(target).unwrap().verify(&mut |_| ());
+        assert_eq!((verified.problems, verified.segments), (Vec::new(), 2));
         let clock = Arc::new(ManualClock::new(20_400 * 86_400_000));
         let rng = Arc::new(SeededRng::new(9));
         let own = FileLog::new(Arc::new(restored.clone()), clock.clone(), rng.clone(), 1 << 20);

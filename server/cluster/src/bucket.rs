@@ -63,13 +63,20 @@ impl BucketUrl {
         for (name, value) in url.query_pairs() {
             builder = match &*name {
                 "region" => builder.with_region(&*value),
-                "endpoint" => builder
-                    .with_endpoint(&*value)
-                    .with_allow_http(value.starts_with("http://")),
-                other => return Err(invalid(format!("has no parameter {other:?}; there are region and endpoint"))),
+                "endpoint" => {
+                    builder.with_endpoint(&*value).with_allow_http(value.starts_with("http://"))
+                }
+                other => {
+                    return Err(invalid(format!(
+                        "has no parameter {other:?}; there are region and endpoint"
+                    )));
+                }
             };
         }
-        if builder.get_config_value(&AmazonS3ConfigKey::Endpoint).is_some_and(|it| it.starts_with("http://")) {
+        if builder
+            .get_config_value(&AmazonS3ConfigKey::Endpoint)
+            .is_some_and(|it| it.starts_with("http://"))
+        {
             builder = builder.with_allow_http(true);
         }
         let prefix = Path::parse(url.path().trim_matches('/'))
@@ -110,9 +117,9 @@ impl Bucket {
     /// Errors: `Invalid` for another one; a bucket that cannot be reached.
     pub fn check_mark(&self) -> Result<()> {
         let (store, path) = (Arc::clone(&self.store), self.path(MARK));
-        let found = self.calls.wait(CALL_TIME_MAX, async move {
-            store.head(&path).await.map_err(io_error)
-        });
+        let found = self
+            .calls
+            .wait(CALL_TIME_MAX, async move { store.head(&path).await.map_err(io_error) });
         match found {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -173,9 +180,8 @@ impl Bucket {
                 Ok::<_, io::Error>(upload)
             })?;
         }
-        self.calls.wait(FILE_TIME_MAX, async move {
-            upload.finish().await.map(drop).map_err(io_error)
-        })
+        self.calls
+            .wait(FILE_TIME_MAX, async move { upload.finish().await.map(drop).map_err(io_error) })
     }
 
     /// Whether an object has the content of a file.
@@ -196,9 +202,9 @@ impl Bucket {
     /// Reads an object, a part at a time.
     fn read(&self, name: &str, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let (store, path) = (Arc::clone(&self.store), self.path(name));
-        let found = self.calls.wait(CALL_TIME_MAX, async move {
-            store.get(&path).await.map_err(io_error)
-        })?;
+        let found = self
+            .calls
+            .wait(CALL_TIME_MAX, async move { store.get(&path).await.map_err(io_error) })?;
         let size = found.meta.size;
         let mut stream = found.into_stream();
         let mut read = 0;
@@ -261,9 +267,9 @@ impl Objects for Bucket {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let (store, path) = (Arc::clone(&self.store), self.path(name));
-        let removed = self.calls.wait(CALL_TIME_MAX, async move {
-            store.delete(&path).await.map_err(io_error)
-        });
+        let removed = self
+            .calls
+            .wait(CALL_TIME_MAX, async move { store.delete(&path).await.map_err(io_error) });
         match removed {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -309,7 +315,8 @@ mod tests {
         let (url, prefix) = shown(text).unwrap();
         assert_eq!((url.as_str(), prefix.as_str()), ("s3://acme/production/eu", "production/eu"));
         assert_eq!(shown("s3://acme?region=a").unwrap().1, "");
-        for wrong in ["acme", "https://acme/x", "s3:///x", "s3://acme?colour=red", "s3://acme/a//b"] {
+        for wrong in ["acme", "https://acme/x", "s3:///x", "s3://acme?colour=red", "s3://acme/a//b"]
+        {
             let error = shown(wrong).err().unwrap_or_else(|| panic!("{wrong}"));
             assert!(error.to_string().starts_with("events URL: "), "{error}");
         }

@@ -44,7 +44,8 @@ impl Calls {
     {
         let (answer, answered) = mpsc::sync_channel(1);
         self.spawn(async move {
-            let timed_out = || E::from(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"));
+            let timed_out =
+                || E::from(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"));
             let result = tokio::time::timeout(time_max, call).await;
             let _ = answer.send(result.unwrap_or_else(|_| Err(timed_out())));
         });

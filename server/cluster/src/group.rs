@@ -75,7 +75,10 @@ pub fn check(groups: &[Group], after: i64, last: i64, chain: i64) -> Result<()> 
             && before.is_none_or(|before| before == group.chain_before)
             && chain_of(group.chain_before, first, group.count, &group.body) == group.chain;
         if !is_whole {
-            return Err(Error::corrupt("inlay.log", format!("the group of record {first} is damaged")));
+            return Err(Error::corrupt(
+                "inlay.log",
+                format!("the group of record {first} is damaged"),
+            ));
         }
         expected = group.lsn_last() + 1;
         before = Some(group.chain);
@@ -84,7 +87,10 @@ pub fn check(groups: &[Group], after: i64, last: i64, chain: i64) -> Result<()> 
         return missing(expected, last);
     }
     if before.is_some_and(|before| before != chain) || expected != last + 1 {
-        return Err(Error::corrupt("inlay.log", format!("does not end at record {last}, as inlay.cluster says")));
+        return Err(Error::corrupt(
+            "inlay.log",
+            format!("does not end at record {last}, as inlay.cluster says"),
+        ));
     }
     Ok(())
 }

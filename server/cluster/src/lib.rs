@@ -32,6 +32,8 @@ mod node;
 mod migrate;
 
 pub use bucket::{Bucket, BucketUrl};
-pub use log::PostgresLog;
+pub use calls::Calls;
+pub use log::{Identity, PostgresLog};
 pub use migrate::{Migrated, migrate};
-pub use node::{Location, Node};
+pub use node::{Lease, Location, Node};
+pub use session::Session;

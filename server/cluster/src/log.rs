@@ -13,10 +13,7 @@
 //! without its newest groups, as a standby without synchronous replication may, is noticed by the next append.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Instant,
 };
 
@@ -45,7 +42,6 @@ const READ_GROUPS: i64 = 64;
 pub struct PostgresLog {
     session: Arc<Session>,
     identity: Identity,
-    epoch: Arc<AtomicI64>,
 }
 
 /// Who a process is for the lease.
@@ -107,15 +103,16 @@ impl PostgresLog {
     /// Errors: a database that cannot be reached; settings with which writes could be lost; tables of a newer layout, or the right to make them
     /// missing.
     pub fn new(session: Arc<Session>, identity: Identity) -> Result<Self> {
-        let this = Self { session, identity, epoch: Arc::default() };
+        let this = Self { session, identity };
         this.check_settings()?;
         let exists = this.session.run(|client| async move {
             let rows = client.query_typed(schema::EXISTS, &[]).await?;
             Ok(rows.first().is_some_and(|row| row.get(0)))
         });
         if !exists.map_err(|failure| failure.error())? {
-            let created =
-                this.session.run(|client| async move { client.batch_execute(schema::CREATE).await });
+            let created = this
+                .session
+                .run(|client| async move { client.batch_execute(schema::CREATE).await });
             created.map_err(|failure| failure.error())?;
         }
         Ok(this)
@@ -130,13 +127,19 @@ impl PostgresLog {
         let (synchronous_commit, fsync): (&str, &str) = (row.get(0), row.get(1));
         let refused = |detail: &str| Err(Error::invalid("metadata URL", detail));
         if row.get(2) {
-            return refused("leads to a server that takes no writes: a standby, or one that only reads");
+            return refused(
+                "leads to a server that takes no writes: a standby, or one that only reads",
+            );
         }
         if synchronous_commit == "off" {
-            return refused("leads to a server with synchronous_commit = off, which loses acknowledged writes in a crash");
+            return refused(
+                "leads to a server with synchronous_commit = off, which loses acknowledged writes in a crash",
+            );
         }
         if fsync == "off" {
-            return refused("leads to a server with fsync = off, which loses acknowledged writes in a crash");
+            return refused(
+                "leads to a server with fsync = off, which loses acknowledged writes in a crash",
+            );
         }
         Ok(())
     }
@@ -169,13 +172,12 @@ impl PostgresLog {
             client.execute_typed(schema::INSERT_DATABASE, &values).await
         });
         match inserted.map_err(|failure| failure.error())? {
-            0 => Err(Error::invalid("metadata URL", "leads to a server that has a database of Inlay")),
+            0 => Err(Error::invalid(
+                "metadata URL",
+                "leads to a server that has a database of Inlay",
+            )),
             _ => Ok(()),
         }
-    }
-
-    fn epoch(&self) -> i64 {
-        self.epoch.load(Ordering::Relaxed)
     }
 
     /// The groups with records above `after`, in several statements.
@@ -185,7 +187,10 @@ impl PostgresLog {
         loop {
             let rows = self.session.run(move |client| async move {
                 client
-                    .query_typed(schema::READ, &[(&(after + 1), Type::INT8), (&READ_GROUPS, Type::INT8)])
+                    .query_typed(
+                        schema::READ,
+                        &[(&(after + 1), Type::INT8), (&READ_GROUPS, Type::INT8)],
+                    )
                     .await
             });
             let rows = rows.map_err(|failure| failure.error())?;
@@ -224,10 +229,10 @@ impl Log for PostgresLog {
         let next = Superblock { generation, ..superblock.clone() };
         // The same statement again does no harm: the superblock is this writer's alone.
         let replace = || {
-            let (epoch, bytes) = (self.epoch(), next.encode());
+            let (own, bytes) = (self.identity.own, next.encode());
             self.session.run(move |client| async move {
                 let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
-                    [(&epoch, Type::INT8), (&bytes, Type::BYTEA)];
+                    [(&own, Type::UUID), (&bytes, Type::BYTEA)];
                 client.execute_typed(schema::REPLACE, &values).await
             })
         };
@@ -287,11 +292,10 @@ impl Log for PostgresLog {
             let detail = "another process leads, or has appended records since the log was read";
             return Err(Error::invalid("metadata URL", detail));
         };
-        self.epoch.store(epoch, Ordering::Relaxed);
         Ok(Box::new(Writer {
             session: Arc::new(self.session.another()),
             own,
-            epoch: Arc::clone(&self.epoch),
+            epoch,
             chain,
             unknown: None,
             meters: Arc::default(),
@@ -299,16 +303,17 @@ impl Log for PostgresLog {
     }
 
     fn forget(&self, lsn: u64, _: Option<u64>) -> Result<()> {
-        let (epoch, lsn) = (self.epoch(), number(lsn)?);
+        let (own, lsn) = (self.identity.own, number(lsn)?);
         let deleted = self.session.run(move |client| async move {
-            client.execute_typed(schema::FORGET, &[(&epoch, Type::INT8), (&lsn, Type::INT8)]).await
+            client.execute_typed(schema::FORGET, &[(&own, Type::UUID), (&lsn, Type::INT8)]).await
         });
         deleted.map(drop).map_err(|failure| failure.error())
     }
 
     fn settle_deletions(&self) -> Result<()> {
-        let vacuumed =
-            self.session.run(|client| async move { client.batch_execute("VACUUM inlay.log").await });
+        let vacuumed = self
+            .session
+            .run(|client| async move { client.batch_execute("VACUUM inlay.log").await });
         vacuumed.map_err(|failure| failure.error())
     }
 
@@ -329,7 +334,7 @@ impl Log for PostgresLog {
 struct Writer {
     session: Arc<Session>,
     own: Uuid,
-    epoch: Arc<AtomicI64>,
+    epoch: i64,
     /// Checksum of the last group.
     chain: i64,
     /// First record of a group of which is not known whether it was inserted.
@@ -340,7 +345,7 @@ struct Writer {
 impl Writer {
     /// Inserts a group, if the log is as this writer believes. Returns whether it is.
     fn insert(&self, group: &Group) -> Result<bool, Failure> {
-        let (epoch, next) = (self.epoch.load(Ordering::Relaxed), group.lsn_last() + 1);
+        let (epoch, next) = (self.epoch, group.lsn_last() + 1);
         let (first, count) = (group.lsn_first, group.count);
         let (before, chain) = (group.chain_before, group.chain);
         let (is_compressed, body) = group::pack(&group.body);
@@ -363,7 +368,7 @@ impl Writer {
     /// Whether the log has a group of which nothing was known. Afterwards it cannot come there any more by what was sent before.
     ///
     /// Errors: `Ok(None)` where another process leads.
-    fn find(&self, group: &Group) -> Result<Option<bool>, Failure> {
+    fn find(&mut self, group: &Group) -> Result<Option<bool>, Failure> {
         let (own, first) = (self.own, group.lsn_first);
         let found = self.session.run(move |client| async move {
             let raised = client.query_typed(schema::RAISE, &[(&own, Type::UUID)]).await?;
@@ -374,7 +379,7 @@ impl Writer {
             Ok(Some((epoch, rows.first().map(|row| row.get::<_, i64>(0)))))
         });
         Ok(found?.map(|(epoch, chain)| {
-            self.epoch.store(epoch, Ordering::Relaxed);
+            self.epoch = epoch;
             chain == Some(group.chain)
         }))
     }

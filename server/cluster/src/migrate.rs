@@ -62,7 +62,8 @@ pub fn migrate(
         let detail = "leads to a server that has a database of Inlay; nothing was moved";
         return Err(Error::invalid("metadata URL", detail));
     }
-    let engine = Engine::open_directory(directory, Options { background: false, ..Options::default() })?;
+    let engine =
+        Engine::open_directory(directory, Options { background: false, ..Options::default() })?;
     engine.close()?;
     drop(engine);
     let disk: Arc<dyn inlay_engine::Vfs> = Arc::new(OsVfs::existing(directory));

@@ -44,6 +44,8 @@ const RENEW_AGAIN: Duration = Duration::from_millis(500);
 const WAIT_MAX: Duration = Duration::from_secs(15);
 /// How often it looks.
 const WAIT_EVERY: Duration = Duration::from_millis(100);
+/// How often is looked whether a lease was renewed that was taken just now.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Part of a lease in which it is not relied on: clocks run at different speeds, and an answer takes time.
 const MARGIN: Duration = Duration::from_secs(1);
 
@@ -87,7 +89,8 @@ impl Node {
             kind: error.kind(),
             detail: error.to_string(),
         };
-        let disk = OsVfs::new(directory).map_err(|error| io_error(&directory.display().to_string(), &error))?;
+        let disk = OsVfs::new(directory)
+            .map_err(|error| io_error(&directory.display().to_string(), &error))?;
         let calls = Calls::new().map_err(|error| io_error("threads", &error))?;
         let session = Arc::new(Session::new(calls.clone(), &location.metadata_url)?);
         let before = read_text(&disk, "LEADER").and_then(|text| text.trim().parse().ok());
@@ -126,6 +129,15 @@ impl Node {
         let opened = Engine::open_with_log(Arc::new(vfs), Arc::new(log), options);
         let engine = opened.inspect_err(|_| lease.is_released.store(true, Ordering::Relaxed))?;
         lease.is_open.store(true, Ordering::Relaxed);
+        // Whoever asks from now on is to be answered.
+        let start = Instant::now();
+        while !lease.is_valid() {
+            if lease.is_lost() || start.elapsed() > WAIT_MAX {
+                let detail = "has given the lease to another process, or does not answer";
+                return Err(Error::invalid("metadata URL", detail));
+            }
+            thread::sleep(LOOK_EVERY);
+        }
         info!(%database, "this process leads");
         Ok(Self { engine, lease })
     }
@@ -171,7 +183,8 @@ impl Lease {
                     .await
             });
             let renewed = tokio::time::timeout(RENEW_EVERY, renewed).await;
-            let pause = match renewed.unwrap_or_else(|_| Err(Failure::Lost("no answer".to_owned()))) {
+            let pause = match renewed.unwrap_or_else(|_| Err(Failure::Lost("no answer".to_owned())))
+            {
                 Ok(0) if !self.is_open.load(Ordering::Relaxed) => WAIT_EVERY,
                 Ok(0) => {
                     self.is_lost.store(true, Ordering::Relaxed);
@@ -231,7 +244,9 @@ fn prepare_cache(disk: &OsVfs, database: Uuid) -> Result<()> {
     };
     let mut copies = Vec::new();
     let names = disk.list_dirs("").map_err(|error| at("the data directory", error))?;
-    for directory in DIRECTORIES.iter().filter(|directory| names.iter().any(|name| name == *directory)) {
+    for directory in
+        DIRECTORIES.iter().filter(|directory| names.iter().any(|name| name == *directory))
+    {
         collect(disk, directory, &mut copies).map_err(|error| at(directory, error))?;
     }
     if of.is_none() && !copies.is_empty() {

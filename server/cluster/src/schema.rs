@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A transaction that changes the row of `inlay.cluster` has its lock, so appends and take-overs come one after the other: what an old leader has under way is
-//! either in the log before the new epoch, or finds no row.
+//! either in the log before the new epoch, or finds no row. An append names the epoch, since a leader raises its own to be sure of what it has under
+//! way; all else names the leader, which is another one for each process.
 
 /// Layout of the tables; a newer one is refused.
 pub const LAYOUT: i32 = 1;
@@ -62,13 +63,15 @@ pub const TAKE_OVER: &str = "UPDATE inlay.cluster \
     RETURNING epoch";
 
 /// Renews the lease of the leader `$1` by `$2` milliseconds.
-pub const RENEW: &str = "UPDATE inlay.cluster SET lease_until = now() + $2 * interval '1 ms' WHERE leader = $1";
+pub const RENEW: &str =
+    "UPDATE inlay.cluster SET lease_until = now() + $2 * interval '1 ms' WHERE leader = $1";
 
 /// Gives the lease of the leader `$1` back.
 pub const RELEASE: &str = "UPDATE inlay.cluster SET lease_until = now() WHERE leader = $1";
 
 /// Raises the epoch of the leader `$1`, which waits for what that leader has under way.
-pub const RAISE: &str = "UPDATE inlay.cluster SET epoch = epoch + 1 WHERE leader = $1 RETURNING epoch";
+pub const RAISE: &str =
+    "UPDATE inlay.cluster SET epoch = epoch + 1 WHERE leader = $1 RETURNING epoch";
 
 /// Appends a group: `$1` epoch, `$2` first number, `$3` how many, `$4` and `$5` checksums before and after, `$6` compressed, `$7` bytes, `$8` the number
 /// behind the group. No row where any of it is not as the writer believes.
@@ -79,9 +82,9 @@ pub const APPEND: &str = "WITH head AS (UPDATE inlay.cluster SET lsn_next = $8, 
 /// The checksum of the group whose first record is `$1`.
 pub const CHAIN_OF: &str = "SELECT chain FROM inlay.log WHERE lsn_first = $1";
 
-/// Replaces the superblock under the epoch `$1` by `$2`.
-pub const REPLACE: &str = "UPDATE inlay.cluster SET superblock = $2 WHERE epoch = $1";
+/// Replaces the superblock by `$2`, for the leader `$1`.
+pub const REPLACE: &str = "UPDATE inlay.cluster SET superblock = $2 WHERE leader = $1";
 
-/// Deletes groups without a record above `$2`, under the epoch `$1`.
+/// Deletes groups without a record above `$2`, for the leader `$1`.
 pub const FORGET: &str = "DELETE FROM inlay.log WHERE lsn_first + count <= $2 + 1 \
-    AND EXISTS (SELECT 1 FROM inlay.cluster WHERE epoch = $1)";
+    AND EXISTS (SELECT 1 FROM inlay.cluster WHERE leader = $1)";

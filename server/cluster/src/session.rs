@@ -104,9 +104,8 @@ impl Session {
     ///
     /// Errors: `Invalid` for a URL that names no database.
     pub fn new(calls: Calls, url: &str) -> Result<Self> {
-        let mut config: Config = url
-            .parse()
-            .map_err(|error| Error::invalid("metadata URL", text_of(&error)))?;
+        let mut config: Config =
+            url.parse().map_err(|error| Error::invalid("metadata URL", text_of(&error)))?;
         if config.get_hosts().is_empty() {
             return Err(Error::invalid("metadata URL", "names no host"));
         }
@@ -172,7 +171,8 @@ impl Session {
         if self.failed.lock().is_some_and(|failed| failed.elapsed() < PAUSE) {
             return Err(Failure::Unreachable("the last connection failed just now".to_owned()));
         }
-        let connected = tokio::time::timeout(CONNECT_TIME_MAX, self.config.connect(self.tls.clone()));
+        let connected =
+            tokio::time::timeout(CONNECT_TIME_MAX, self.config.connect(self.tls.clone()));
         let (client, connection) = match connected.await {
             Ok(Ok(connected)) => connected,
             Ok(Err(error)) => return Err(self.unreachable(text_of(&error))),

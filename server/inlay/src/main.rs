@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use inlay_server::{Backup, Config, Health, Import, Restore, Verify};
+use inlay_server::{Backup, Config, Health, Import, Migrate, Restore, Verify};
 use tracing_subscriber::EnvFilter;
 
 /// Buffers of columns that statements take are found again when they were freed.
@@ -35,6 +35,8 @@ enum Command {
     Restore(Restore),
     /// Check every checksum and every reference of a data directory or a backup
     Verify(Verify),
+    /// Move the store of a data directory to PostgreSQL and a bucket
+    Migrate(Migrate),
     /// Ask the running server whether it is ready; the exit code is 0 when it is
     Health(Health),
     /// Print the completions of a shell
@@ -67,6 +69,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Backup(command) => runtime.block_on(inlay_server::backup(&command)),
         Command::Restore(command) => inlay_server::restore(&command),
         Command::Verify(command) => runtime.block_on(inlay_server::verify(&command)),
+        Command::Migrate(command) => inlay_server::migrate(&command),
         Command::Health(command) => runtime.block_on(inlay_server::health(&command)),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "inlay", &mut std::io::stdout());
@@ -106,7 +109,13 @@ async fn run(config: Config) -> anyhow::Result<()> {
     lines.extend(running.demo_url().map(|url| format!("Demo dashboard: {url}\n")));
     // Whoever started it may read one line and close the pipe: that is no reason to end.
     let _ = std::io::stdout().write_all(lines.as_bytes());
-    wait_for_stop().await?;
+    tokio::select! {
+        stopped = wait_for_stop() => stopped?,
+        () = running.taken_over() => {
+            // Nothing of it is in memory alone, and what is on its disk are copies.
+            anyhow::bail!("another process has taken over the store");
+        }
+    }
     tracing::info!("stopping");
     running.stop().await
 }

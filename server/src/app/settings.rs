@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 
-use crate::outbound::WebhookRules;
+use crate::{base::lease::StoreLease, outbound::WebhookRules};
 
 /// Settings of the product. A job may run with a copy that differs, such as a shorter `query_ms_max`.
 #[derive(Debug, Clone)]
@@ -46,6 +46,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Billing provider; by default there is none, and nothing can be bought.
     pub billing: BillingSettings,
+    /// Whether this process may answer, where several have the store.
+    pub lease: StoreLease,
 }
 
 impl Default for Settings {
@@ -62,6 +64,7 @@ impl Default for Settings {
             alert_interval_s: 60,
             data_dir: PathBuf::new(),
             billing: BillingSettings::default(),
+            lease: StoreLease::default(),
         }
     }
 }

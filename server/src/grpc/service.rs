@@ -55,6 +55,9 @@ impl Internal {
         &self,
         work: impl FnOnce(&Engine) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Status> {
+        if !self.app.settings.lease.is_valid() {
+            return Err(Status::unavailable("this server does not have the store at the moment"));
+        }
         let engine = std::sync::Arc::clone(&self.app.engine);
         let done = tokio::task::spawn_blocking(move || work(&engine)).await;
         let ended = |error| ApiError::internal(format!("a task ended: {error}"));

@@ -58,8 +58,14 @@ pub fn observe(
     // The future of this layer is without the request: smaller ones cost less.
     let answer = Box::pin(next.run(request));
     async move {
-        let response = in_one_shape(answer_of(answer).await);
         let path = path.as_ref().map_or("(none)", MatchedPath::as_str);
+        let response = match may_answer(&http, path) {
+            true => answer_of(answer).await,
+            false => not_leading(),
+        };
+        // Once more: a process that stood still knows nothing of what another one was sent meanwhile.
+        let response = if may_answer(&http, path) { response } else { not_leading() };
+        let response = in_one_shape(response);
         observed(&http, response, id, method_name, path, started)
     }
 }
@@ -106,6 +112,16 @@ fn observed(
     }
     secure(response.headers_mut(), http.app.settings.base_url.starts_with("https://"));
     response
+}
+
+/// Whether this process may answer: its store is its own, or no other process can lead. What supervisors ask is answered always.
+fn may_answer(http: &Http, path: &str) -> bool {
+    http.app.settings.lease.is_valid() || matches!(path, "/healthz" | "/metrics")
+}
+
+fn not_leading() -> Response {
+    let message = "this server does not have the store at the moment; retry soon";
+    ApiError::new(Code::Overloaded, message).into_response()
 }
 
 /// The answer of the layers within: 504 where it takes too long, 500 where a handler panics.

@@ -1,0 +1,188 @@
+//! The log in a real PostgreSQL: who may append, what an answer that was lost comes to, and what is refused.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod server;
+
+use std::sync::Arc;
+
+use inlay_cluster::{Calls, Identity, PostgresLog, Session};
+use inlay_engine::{
+    Error, SeededRng,
+    remote::{AppendError, Log as _, LogTail, LogWriter, Superblock},
+};
+use server::Postgres;
+use uuid::Uuid;
+
+fn log(postgres: &Postgres, before: Option<Uuid>, seed: u64) -> Result<PostgresLog, Error> {
+    let session = Session::new(Calls::new().unwrap(), &postgres.url)?;
+    PostgresLog::new(Arc::new(session), Identity::new(&SeededRng::new(seed), before))
+}
+
+/// A log that leads: with its superblock, and its writer.
+fn lead(log: &PostgresLog) -> Result<(Superblock, Box<dyn LogWriter>), Error> {
+    let superblock = match log.superblock()? {
+        Some(superblock) => superblock,
+        None => {
+            let superblock = Superblock::new(&SeededRng::new(7));
+            log.create(&superblock)?;
+            superblock
+        }
+    };
+    let (_, tail) = log.read_after(&superblock, 0)?;
+    let writer = log.resume(&superblock, &tail)?;
+    Ok((superblock, writer))
+}
+
+/// A record with so many bytes: kind, length, payload.
+fn body(len: usize, byte: u8) -> Vec<u8> {
+    let mut body = vec![2];
+    body.extend_from_slice(&(len as u32).to_le_bytes());
+    body.resize(body.len() + len, byte);
+    body
+}
+
+fn numbers(log: &PostgresLog, after: u64) -> Vec<(u64, usize)> {
+    let superblock = log.superblock().unwrap().unwrap();
+    let (records, _) = log.read_after(&superblock, after).unwrap();
+    records.iter().map(|record| (record.lsn, record.payload().len())).collect()
+}
+
+#[test]
+fn records_come_back_in_order_and_go_when_they_are_not_needed() {
+    let Some(postgres) = Postgres::start() else { return };
+    let log = log(&postgres, None, 1).unwrap();
+    let (mut superblock, mut writer) = lead(&log).unwrap();
+    writer.append(1, 1, &body(10, 1)).unwrap();
+    writer.append(2, 2, &[body(2_000, 2), body(3, 3)].concat()).unwrap();
+    // More groups than are read at once.
+    for lsn in 4..200 {
+        writer.append(lsn, 1, &body(4, 4)).unwrap();
+    }
+    assert_eq!(numbers(&log, 0).len(), 199);
+    assert_eq!(numbers(&log, 2)[..2], [(3, 3), (4, 4)], "a part of a group");
+    assert_eq!(numbers(&log, 199), []);
+    let generation = superblock.generation;
+    log.replace(&mut superblock).unwrap();
+    assert_eq!(log.superblock().unwrap().unwrap().generation, generation + 1);
+    log.forget(2, None).unwrap();
+    log.settle_deletions().unwrap();
+    assert_eq!(numbers(&log, 1)[0], (2, 2_000), "its group has a record above");
+    assert!(
+        log.read_after(&superblock, 0).err().unwrap().to_string().contains("1 to 1 are missing")
+    );
+    log.forget(3, None).unwrap();
+    assert!(log.read_after(&superblock, 2).is_err());
+    assert_eq!(numbers(&log, 3)[0].0, 4);
+}
+
+#[test]
+fn one_process_appends_and_a_former_one_changes_nothing() {
+    let Some(postgres) = Postgres::start() else { return };
+    let one = log(&postgres, None, 1).unwrap();
+    let (mut superblock, mut writer) = lead(&one).unwrap();
+    writer.append(1, 1, &body(10, 1)).unwrap();
+    // The lease is another's.
+    let two = log(&postgres, None, 2).unwrap();
+    assert!(matches!(lead(&two), Err(Error::Invalid { .. })));
+    // A process that had read the log before the last append must not lead.
+    let stale = log(&postgres, Some(one.identity().own), 3).unwrap();
+    let (_, tail) = stale.read_after(&superblock, 0).unwrap();
+    writer.append(2, 1, &body(10, 2)).unwrap();
+    assert!(matches!(stale.resume(&superblock, &tail), Err(Error::Invalid { .. })));
+    // Nor one that had read the superblock before it was replaced.
+    let before = superblock.clone();
+    one.replace(&mut superblock).unwrap();
+    let (_, tail) = stale.read_after(&superblock, 0).unwrap();
+    assert!(stale.resume(&before, &tail).is_err());
+    // The next process of the same directory leads at once; what the former one had goes on is refused.
+    let next = log(&postgres, Some(one.identity().own), 4).unwrap();
+    let (_, mut next_writer) = lead(&next).unwrap();
+    let refused = writer.append(3, 1, &body(10, 3)).unwrap_err();
+    assert!(matches!(refused, AppendError::Fatal(_)), "{refused:?}");
+    assert!(one.replace(&mut superblock).is_err());
+    one.forget(2, None).unwrap();
+    next_writer.append(3, 1, &body(11, 3)).unwrap();
+    assert_eq!(numbers(&next, 0), [(1, 10), (2, 10), (3, 11)], "nothing was deleted either");
+}
+
+/// Connections end somewhere in the middle of appends, and the database crashes now and then: a group that was acknowledged is there once, and one
+/// that was not is there or is not.
+#[test]
+fn an_answer_that_is_lost_leaves_nothing_in_doubt() {
+    let Some(postgres) = Postgres::start() else { return };
+    let log = log(&postgres, None, 1).unwrap();
+    let (superblock, mut writer) = lead(&log).unwrap();
+    let cutter = postgres.cut_now_and_then();
+    let (mut lsn, mut unknown) = (1, 0);
+    while lsn <= 400 {
+        if lsn == 200 {
+            postgres.crash();
+        }
+        match writer.append(lsn, 1, &body(20_000, lsn as u8)) {
+            Ok(()) => lsn += 1,
+            // The same group again, as the store does it.
+            Err(AppendError::Unknown(_)) => unknown += 1,
+            Err(AppendError::Retry(_)) => std::thread::sleep(std::time::Duration::from_millis(50)),
+            Err(AppendError::Fatal(error)) => panic!("record {lsn}: {error}"),
+        }
+    }
+    drop(cutter);
+    let (records, tail) = log.read_after(&superblock, 0).unwrap();
+    assert_eq!((records.len(), tail.lsn_last), (400, 400));
+    assert!(records.iter().all(|one| one.payload().iter().all(|byte| *byte == one.lsn as u8)));
+    // Most are known within the same call, so there may be none here.
+    eprintln!("{unknown} of 400 appends were unknown when they returned");
+}
+
+#[test]
+fn a_database_that_lost_its_newest_records_is_noticed() {
+    let Some(postgres) = Postgres::start() else { return };
+    let log = log(&postgres, None, 1).unwrap();
+    let (superblock, mut writer) = lead(&log).unwrap();
+    writer.append(1, 1, &body(10, 1)).unwrap();
+    let chain: String = postgres.sql("SELECT chain FROM inlay.cluster");
+    writer.append(2, 1, &body(10, 2)).unwrap();
+    // As a standby without synchronous replication comes back.
+    postgres.sql("DELETE FROM inlay.log WHERE lsn_first = 2");
+    postgres.sql(&format!("UPDATE inlay.cluster SET lsn_next = 2, chain = {chain}"));
+    assert!(matches!(writer.append(3, 1, &body(10, 3)), Err(AppendError::Fatal(_))));
+    // A row that is lost, or changed, where the rest says that it is there.
+    postgres.sql("UPDATE inlay.cluster SET lsn_next = 3");
+    let text = log.read_after(&superblock, 0).err().unwrap().to_string();
+    assert!(text.contains("records 2 to 2 are missing"), "{text}");
+    postgres.sql("UPDATE inlay.cluster SET lsn_next = 2");
+    assert_eq!(
+        log.read_after(&superblock, 0).unwrap().1,
+        LogTail { lsn_last: 1, chain: chain.parse::<i64>().unwrap() as u32, ..LogTail::default() }
+    );
+    postgres.sql("UPDATE inlay.log SET body = body || '\\x00'::bytea");
+    assert!(log.read_after(&superblock, 0).err().unwrap().to_string().contains("is damaged"));
+}
+
+#[test]
+fn settings_that_lose_data_and_missing_rights_are_refused_by_name() {
+    let Some(postgres) = Postgres::start() else { return };
+    let refused = |setting: &str, text: &str| {
+        postgres.ask("postgres", &format!("ALTER DATABASE inlay SET {setting}"));
+        let error = log(&postgres, None, 1).err().map(|error| error.to_string());
+        assert!(error.as_deref().is_some_and(|error| error.contains(text)), "{setting}: {error:?}");
+        let name = setting.split(' ').next().unwrap();
+        postgres.ask("postgres", &format!("ALTER DATABASE inlay RESET {name}"));
+    };
+    refused("synchronous_commit = off", "synchronous_commit = off");
+    refused("default_transaction_read_only = on", "takes no writes");
+    postgres.sql("CREATE USER guest");
+    let url = postgres.url.replace("inlay@", "guest@");
+    let session = Session::new(Calls::new().unwrap(), &url).unwrap();
+    let identity = Identity::new(&SeededRng::new(1), None);
+    let error = PostgresLog::new(Arc::new(session), identity).err().unwrap().to_string();
+    assert!(error.contains("permission denied for database inlay"), "{error}");
+    // Once the tables are there, another user needs no right to make them, but one to use them.
+    let log = log(&postgres, None, 1).unwrap();
+    lead(&log).unwrap();
+    postgres.sql("UPDATE inlay.cluster SET layout = 2");
+    let error = log.superblock().err().unwrap().to_string();
+    assert!(error.contains("layout 2") && error.contains("use a newer build"), "{error}");
+    assert!(log.create(&Superblock::new(&SeededRng::new(9))).is_err(), "there is a database");
+}
