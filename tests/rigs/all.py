@@ -36,6 +36,7 @@ RIGS = (
     ("stop", "--stops 20", "--stops 1000"),
     ("descriptors", "--cycles 2", "--cycles 100"),
     ("memory", "--events 300000", "--events 10000000"),
+    ("diskless", "--kills 8", "--kills 200"),
     ("rules", "--rules 10000", "--rules 10000 --interval 30"),
     ("deliveries", "--kills 10", "--kills 200"),
     ("webhooks", "", ""),

@@ -14,8 +14,9 @@ use std::{fs, path::Path};
 use anyhow::Context as _;
 
 /// Folders with a README.
-const FOLDERS: [&str; 8] =
-    ["", "bench", "engine", "proto", "server", "server/sql", "tests", "tools"];
+const FOLDERS: [&str; 9] = [
+    "", "bench", "engine", "proto", "server", "server/cluster", "server/sql", "tests", "tools",
+];
 
 /// Adds what READMEs name and is not there.
 pub fn check(root: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
@@ -30,7 +31,7 @@ pub fn check(root: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
         // The one of the workspace speaks of all crates.
         if folder.is_empty() {
             bases
-                .extend(["engine", "server", "server/sql"].map(|name| root.join(name).join("src")));
+                .extend(["engine", "server", "server/cluster", "server/sql"].map(|name| root.join(name).join("src")));
         }
         for (index, line) in text.lines().enumerate() {
             let mut last: Option<String> = None;

@@ -20,10 +20,11 @@ use std::{
 use anyhow::Context as _;
 
 /// Root files of our crates.
-const ROOTS: [&str; 10] = [
+const ROOTS: [&str; 11] = [
     "bench/src/lib.rs",
     "engine/src/lib.rs",
     "proto/src/lib.rs",
+    "server/cluster/src/lib.rs",
     "server/inlay/src/main.rs",
     "server/sql/protocol/src/lib.rs",
     "server/sql/src/lib.rs",
