@@ -1,5 +1,7 @@
 //! The façade: the public interface of the event store.
 
+mod followers;
+
 use std::{
     collections::BTreeMap,
     panic::{self, AssertUnwindSafe},
@@ -161,14 +163,24 @@ impl Engine {
     ///
     /// Errors: as of [`open_directory`](Self::open_directory), and those of the log.
     pub fn open_with_log(vfs: Arc<dyn Vfs>, log: Arc<dyn Log>, options: Options) -> Result<Self> {
-        let clock = Arc::clone(&options.clock);
-        let limits = options.limits;
+        let (clock, is_active) = (Arc::clone(&options.clock), options.background);
+        let (limits, exact) = (options.limits, options.exact);
+        let store = Store::open(vfs, log, options.clock, options.rng, limits)?;
+        Self::of(store, clock, limits, exact, is_active)
+    }
+
+    fn of(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        limits: Limits,
+        exact: ExactUpTo,
+        is_active: bool,
+    ) -> Result<Self> {
         let Limits { queries_bytes_max, query_bytes_max, kept_bytes_max, .. } = limits;
-        let resources =
-            Resources::new(queries_bytes_max, query_bytes_max, kept_bytes_max, options.exact);
-        let store = Arc::new(Store::open(vfs, log, options.clock, options.rng, limits)?);
+        let resources = Resources::new(queries_bytes_max, query_bytes_max, kept_bytes_max, exact);
+        let store = Arc::new(store);
         let mut background = Vec::new();
-        if options.background {
+        if is_active {
             // A failed flush keeps its rows in memory and in the log, a failed merge its inputs: the
             // next round tries again.
             background.push(start(&store, "inlay-upkeep", UPKEEP_INTERVAL, |store| {

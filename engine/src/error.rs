@@ -43,6 +43,9 @@ pub enum Error {
         /// The bound in words, or advice for the caller.
         detail: String,
     },
+    /// This process follows: another one has the store, and takes writes.
+    #[error("another process has the store, and takes writes")]
+    Elsewhere,
     /// The engine no longer accepts writes, because an earlier one failed or it was closed.
     #[error("the store is closed for writes: {0}")]
     Closed(String),

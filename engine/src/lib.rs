@@ -60,7 +60,7 @@ pub mod rows {
 pub mod remote {
     pub use crate::{
         inspect::{MovedFiles, moved_files},
-        store::{Log, LogWriter, Superblock},
+        store::{Log, LogWriter, SimLog, Superblock},
         vfs::{
             objects::{ObjectVfs, Objects},
             sim_objects::SimObjects,

@@ -288,7 +288,7 @@ impl Faults {
 // Limit QueryTime        query_timeout
 // Limit QueriesMemory    overloaded: all queries together need more than there is
 // Limit, any other       overloaded: writes wait for the disk or for background work
-// Closed                 overloaded: the store was closed by a failed write
+// Closed, Elsewhere      overloaded: the store was closed by a failed write, or another process has it
 // Corrupt, Io            internal
 impl From<inlay_engine::Error> for ApiError {
     fn from(error: inlay_engine::Error) -> Self {
@@ -311,7 +311,7 @@ impl From<inlay_engine::Error> for ApiError {
                 Self::new(Code::Overloaded, detail)
             }
             Error::Limit { detail, .. } => overloaded(detail),
-            error @ Error::Closed(_) => overloaded(error.to_string()),
+            error @ (Error::Closed(_) | Error::Elsewhere) => overloaded(error.to_string()),
             error @ (Error::Corrupt { .. } | Error::Io { .. }) => Self::internal(error.to_string()),
         }
     }

@@ -308,18 +308,21 @@ impl Running {
         if let Err(error) = written {
             warn!(code = error.code.name(), %error, "cannot write down what was counted");
         }
-        tokio::task::spawn_blocking(move || engine.close())
-            .await?
-            .context("cannot close the store")?;
+        let closed = tokio::task::spawn_blocking(move || engine.close()).await?;
         // Only now: the next process opens the store that this one has closed.
         let lease = self.app.settings.lease.clone();
         tokio::task::spawn_blocking(move || lease.release()).await?;
-        Ok(())
+        closed.context("cannot close the store")
     }
 
-    /// Ends when another process has taken over the store: this one cannot go on. Never, where the store is in a directory of its own.
+    /// Ends when another process has taken over the store, or its log is not as this one has it: this one cannot go on. Never, where the store is in a
+    /// directory of its own.
     pub async fn taken_over(&self) {
-        while !self.app.settings.lease.is_lost() {
+        let lease = &self.app.settings.lease;
+        while !lease.is_lost() {
+            if self.app.engine.closed().is_some() {
+                lease.give_up();
+            }
             tokio::time::sleep(LEASE_LOOK_EVERY).await;
         }
     }

@@ -66,6 +66,9 @@ impl Store {
 
     /// Does background work until nothing is due. Returns how many steps that were.
     pub fn compact_when_due(&self) -> Result<u64> {
+        if self.follows() {
+            return Ok(0);
+        }
         let mut steps = 0;
         while self.compact_step()? {
             steps += 1;
@@ -195,6 +198,7 @@ impl Store {
     /// Ends the step under way at its next block, and all later ones.
     pub fn stop_compaction(&self) {
         self.pace.must_end.store(true, Ordering::Relaxed);
+        self.sequencer.begin_end();
     }
 
     /// Counts a query that runs, until the guard is dropped: compaction makes room for it.

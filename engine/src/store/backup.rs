@@ -117,7 +117,11 @@ impl Store {
                     }
                 }
                 None => {
-                    let (mut records, _) = self.log.read_after(&upkeep.superblock, after)?;
+                    let (mut records, tail) = self.log.read_after(&upkeep.superblock, after)?;
+                    if tail.lsn_last < version.lsn {
+                        let detail = format!("ends before record {}, which was there", version.lsn);
+                        return Err(Error::corrupt("log", detail));
+                    }
                     records.retain(|record| record.lsn <= version.lsn);
                     job.records(&records, self.database.id, self.rng.next_u64())?;
                 }

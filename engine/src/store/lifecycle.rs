@@ -16,7 +16,7 @@ use super::{
     flush::{FlushContext, flush},
     log::Log,
     policy::CompactionLimits,
-    recovery::{Recovered, recover},
+    recovery::{Recovered, load, recover},
     sequencer::{Ingested, Sequencer},
     superblock::Superblock,
     trusted_clock::TrustedClock,
@@ -30,6 +30,7 @@ use crate::{
         rng::Rng,
     },
     batch::Batch,
+    column::Rows,
     error::{Error, IoContext, Limit, Result},
     ids,
     keyspace::{Txn, checkpoint as keyspace_checkpoint},
@@ -109,7 +110,7 @@ pub struct Store {
     pub(super) settled: Mutex<TrustedClock>,
     pub(super) totals: Totals,
     /// Counters of the log.
-    pub(super) log_meters: Arc<wal::LogMeters>,
+    pub(super) log_meters: Mutex<Arc<wal::LogMeters>>,
     /// Whether an id run could not answer and has to be written anew.
     pub(super) ids_are_damaged: AtomicBool,
     _lock: Box<dyn Any + Send + Sync>,
@@ -119,9 +120,11 @@ pub(super) struct Upkeep {
     pub(super) superblock: Superblock,
     /// A memtable that was set aside and not flushed yet: its ids and last LSN.
     frozen: Option<(Arc<HashSet128>, u64)>,
-    active_since_ms: Option<i64>,
+    pub(super) active_since_ms: Option<i64>,
     /// When a flush failed, until one succeeds.
     failed_at_ms: Option<i64>,
+    /// While another process is followed: rows that no segment holds, each with the number of its record. A flush takes those up to one away.
+    pub(super) recent: Vec<(u64, Arc<Rows>)>,
 }
 
 /// State of the compaction.
@@ -191,40 +194,64 @@ impl Store {
         rng: Arc<dyn Rng>,
         limits: Limits,
     ) -> Result<Self> {
-        let lock = vfs
-            .lock(LOCK)
-            .at(LOCK)?
-            .ok_or_else(|| Error::invalid("data directory", "is in use by another process"))?;
-        for directory in [
-            TEMPORARY,
-            wal::DIRECTORY,
-            keyspace_checkpoint::DIRECTORY,
-            segment::FRESH_DIRECTORY,
-            ids::DIRECTORY,
-        ] {
-            vfs.create_dir(directory).at(directory)?;
-        }
-        // A restored backup, or a start that was cut off, may have had fewer of them.
-        for directory in [segment::DIRECTORY, "", segment::FRESH_DIRECTORY, wal::DIRECTORY] {
-            vfs.sync_dir(directory).at(directory)?;
-        }
+        let lock = prepare_directory(&*vfs)?;
         let superblock = match log.superblock()? {
             Some(superblock) => superblock,
             None => create(&*vfs, &*log, &*rng)?,
         };
         let Recovered { version, dedup, writer, runs_lost } = recover(&*vfs, &*log, &superblock)?;
-        let active_since_ms = (version.active.rows() > 0).then(|| clock.now_ms());
         let log_meters = writer.meters();
-        let store = Self {
-            log_meters,
+        let sequencer = Sequencer::new(superblock.hash_seed, version, dedup, writer);
+        let parts = Parts { vfs, log, clock, rng, limits, lock };
+        let store = Self::of(parts, sequencer, superblock, Vec::new(), log_meters);
+        store.replace_lost_runs(&runs_lost)?;
+        Ok(store)
+    }
+
+    /// Opens a store that another process has, to show what that one writes ([`Store::follow`]). Changes nothing but copies of files.
+    ///
+    /// Errors: `Invalid` where there is no database yet or another process has the directory, `Corrupt` naming what is damaged or missing: a file that the other
+    /// process has dropped since the log was read is not damaged, so a start may be tried again.
+    pub fn open_follower(
+        vfs: Arc<dyn Vfs>,
+        log: Arc<dyn Log>,
+        clock: Arc<dyn Clock>,
+        rng: Arc<dyn Rng>,
+        limits: Limits,
+    ) -> Result<Self> {
+        let lock = prepare_directory(&*vfs)?;
+        let superblock = log.superblock()?;
+        let superblock = superblock.ok_or_else(|| Error::invalid("log", "has no database yet"))?;
+        let loaded = load(&*vfs, &*log, &superblock)?;
+        if let Some(lost) = loaded.runs_lost.first() {
+            return Err(Error::corrupt(format!("id run {lost}"), "is damaged or missing"));
+        }
+        let sequencer = Sequencer::following(superblock.hash_seed, loaded.version, loaded.dedup);
+        let parts = Parts { vfs, log, clock, rng, limits, lock };
+        Ok(Self::of(parts, sequencer, superblock, loaded.recent, Arc::default()))
+    }
+
+    /// A store with the state that its sequencer has.
+    fn of(
+        parts: Parts,
+        sequencer: Sequencer,
+        superblock: Superblock,
+        recent: Vec<(u64, Arc<Rows>)>,
+        log_meters: Arc<wal::LogMeters>,
+    ) -> Self {
+        let Parts { vfs, log, clock, rng, limits, lock } = parts;
+        let active_since_ms = (sequencer.version().active.rows() > 0).then(|| clock.now_ms());
+        Self {
+            log_meters: Mutex::new(log_meters),
             database: superblock.database(),
-            sequencer: Sequencer::new(superblock.hash_seed, version, dedup, writer),
+            sequencer,
             compaction: Mutex::new(Compaction::default()),
             upkeep: Mutex::new(Upkeep {
                 superblock,
                 frozen: None,
                 active_since_ms,
                 failed_at_ms: None,
+                recent,
             }),
             trouble: Mutex::new(None),
             compaction_trouble: Mutex::new(None),
@@ -239,9 +266,12 @@ impl Store {
             rng,
             limits,
             _lock: lock,
-        };
-        store.replace_lost_runs(&runs_lost)?;
-        Ok(store)
+        }
+    }
+
+    /// Whether another process writes, whose records are applied here.
+    pub fn follows(&self) -> bool {
+        self.sequencer.follows()
     }
 
     /// The disk with the data directory.
@@ -326,7 +356,7 @@ impl Store {
 
     /// Flushes, or takes a checkpoint, if it is time to. Returns whether it did.
     pub fn maintain(&self) -> Result<bool> {
-        if self.closed().is_some() {
+        if self.closed().is_some() || self.follows() {
             return Ok(false);
         }
         self.sequencer.resolve()?;
@@ -418,6 +448,10 @@ impl Store {
         if self.closed().is_some() {
             return Ok(());
         }
+        if self.follows() {
+            self.sequencer.close("it was shut down");
+            return Ok(());
+        }
         let flushed = self.flush();
         self.sequencer.close("it was shut down");
         flushed
@@ -436,6 +470,38 @@ impl Store {
 /// that was not.
 pub(super) fn waits(failed_at_ms: Option<i64>, now_ms: i64) -> bool {
     failed_at_ms.is_some_and(|failed| now_ms.abs_diff(failed) < RETRY_MS)
+}
+
+/// What a store is opened with.
+struct Parts {
+    vfs: Arc<dyn Vfs>,
+    log: Arc<dyn Log>,
+    clock: Arc<dyn Clock>,
+    rng: Arc<dyn Rng>,
+    limits: Limits,
+    lock: Box<dyn Any + Send + Sync>,
+}
+
+/// Takes the lock of a data directory and makes the directories in it that are missing.
+fn prepare_directory(vfs: &dyn Vfs) -> Result<Box<dyn Any + Send + Sync>> {
+    let lock = vfs
+        .lock(LOCK)
+        .at(LOCK)?
+        .ok_or_else(|| Error::invalid("data directory", "is in use by another process"))?;
+    for directory in [
+        TEMPORARY,
+        wal::DIRECTORY,
+        keyspace_checkpoint::DIRECTORY,
+        segment::FRESH_DIRECTORY,
+        ids::DIRECTORY,
+    ] {
+        vfs.create_dir(directory).at(directory)?;
+    }
+    // A restored backup, or a start that was cut off, may have had fewer of them.
+    for directory in [segment::DIRECTORY, "", segment::FRESH_DIRECTORY, wal::DIRECTORY] {
+        vfs.sync_dir(directory).at(directory)?;
+    }
+    Ok(lock)
 }
 
 /// Makes a new database, unless files without a superblock say that one was lost.

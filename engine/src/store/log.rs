@@ -196,7 +196,12 @@ impl Log for FileLog {
 
 #[cfg(test)]
 mod tests {
-    use std::io::ErrorKind;
+    use std::{
+        io::ErrorKind,
+        sync::atomic::{AtomicUsize, Ordering},
+        thread,
+        time::Duration,
+    };
 
     use parking_lot::Mutex;
 
@@ -208,119 +213,19 @@ mod tests {
         event::{Event, Namespace},
         inspect::Inspection,
         keyspace::{KeyReader, Txn},
-        store::{Limits, Store, restore},
-        vfs::{View, objects::ObjectVfs, sim::SimVfs, sim_objects::SimObjects},
-        wal::{file_of, records_of_group},
+        store::{Limits, Store, restore, sim_log::SimLog},
+        vfs::{objects::ObjectVfs, sim::SimVfs, sim_objects::SimObjects},
+        wal::file_of,
     };
-
-    /// A log elsewhere: groups and superblock outlive the data directory.
-    #[derive(Default, Clone)]
-    struct RemoteLog(Arc<Mutex<Remote>>);
-
-    #[derive(Default)]
-    struct Remote {
-        superblock: Option<Superblock>,
-        /// First record, number of records and body of each group.
-        groups: Vec<(u64, u32, View)>,
-        forgotten: u64,
-        /// What becomes of the next appends: whether each gets an answer, and whether its group is in the log.
-        faults: Vec<(bool, bool)>,
-    }
-
-    impl Log for RemoteLog {
-        fn superblock(&self) -> Result<Option<Superblock>> {
-            Ok(self.0.lock().superblock.clone())
-        }
-
-        fn create(&self, superblock: &Superblock) -> Result<()> {
-            self.0.lock().superblock = Some(superblock.clone());
-            Ok(())
-        }
-
-        fn replace(&self, superblock: &mut Superblock) -> Result<()> {
-            superblock.generation += 1;
-            self.create(superblock)
-        }
-
-        fn read_after(&self, _: &Superblock, after: u64) -> Result<(Vec<Record>, LogTail)> {
-            let remote = self.0.lock();
-            assert!(after >= remote.forgotten, "nobody asks for what was deleted");
-            let mut tail = LogTail { lsn_last: after, ..LogTail::default() };
-            let mut out = Vec::new();
-            for (first, count, body) in &remote.groups {
-                let records = records_of_group(body, *first, *count, "group")?;
-                out.extend(records.into_iter().filter(|record| record.lsn > after));
-                tail.lsn_last = tail.lsn_last.max(first + u64::from(*count) - 1);
-            }
-            Ok((out, tail))
-        }
-
-        fn resume(&self, _: &Superblock, _: &LogTail) -> Result<Box<dyn LogWriter>> {
-            Ok(Box::new(self.clone()))
-        }
-
-        fn forget(&self, lsn: u64, _: Option<u64>) -> Result<()> {
-            let mut remote = self.0.lock();
-            remote.forgotten = lsn;
-            remote.groups.retain(|(first, count, _)| first + u64::from(*count) > lsn + 1);
-            Ok(())
-        }
-
-        fn settle_deletions(&self) -> Result<()> {
-            Ok(())
-        }
-
-        fn files_after(
-            &self,
-            _: u64,
-            _: u64,
-            _: Option<LogEnd>,
-        ) -> Result<Option<Vec<(String, u64)>>> {
-            Ok(None)
-        }
-
-        fn is_in_files(&self) -> bool {
-            false
-        }
-
-        fn check_superblock(&self) -> Vec<Error> {
-            Vec::new()
-        }
-    }
-
-    impl LogWriter for RemoteLog {
-        fn append(&mut self, lsn_first: u64, count: u32, body: &[u8]) -> Result<(), AppendError> {
-            let mut remote = self.0.lock();
-            let (is_answered, is_there) = remote.faults.pop().unwrap_or((true, true));
-            let is_new = remote.groups.last().is_none_or(|(first, ..)| *first < lsn_first);
-            if is_there && is_new {
-                remote.groups.push((lsn_first, count, View::new(body.to_vec())));
-            }
-            if is_answered {
-                return Ok(());
-            }
-            Err(AppendError::Unknown(Error::io("log", &ErrorKind::ConnectionReset.into())))
-        }
-
-        fn rotate(&mut self) {}
-
-        fn end(&self) -> Option<LogEnd> {
-            None
-        }
-
-        fn meters(&self) -> Arc<LogMeters> {
-            Arc::default()
-        }
-    }
 
     const DIRECTORIES: &[&str] = &["seg", "ids", "ckpt"];
 
     /// A store with this disk as its cache.
-    fn open(disk: &SimVfs, objects: &SimObjects, log: &RemoteLog, seed: u64) -> Store {
+    fn open(disk: &SimVfs, objects: &SimObjects, log: &SimLog, seed: u64) -> Store {
         try_open(disk, objects, log, seed).unwrap()
     }
 
-    fn try_open(disk: &SimVfs, objects: &SimObjects, log: &RemoteLog, seed: u64) -> Result<Store> {
+    fn try_open(disk: &SimVfs, objects: &SimObjects, log: &SimLog, seed: u64) -> Result<Store> {
         let clock = Arc::new(ManualClock::new(20_400 * 86_400_000));
         let rng = Arc::new(SeededRng::new(seed));
         let (disk, objects) = (Arc::new(disk.clone()), Arc::new(objects.clone()));
@@ -329,6 +234,10 @@ mod tests {
     }
 
     fn send(store: &Store, id: &str) -> u32 {
+        try_send(store, id).unwrap()
+    }
+
+    fn try_send(store: &Store, id: &str) -> Result<u32> {
         let mut batch = Batch::new(Namespace(1), store.hash_seed());
         let timestamp_ms = 20_400 * 86_400_000;
         let event =
@@ -338,7 +247,7 @@ mod tests {
             txn.put(id.as_bytes(), b"there");
             Ok::<_, Error>(())
         });
-        ingested.unwrap().new
+        ingested.map(|ingested| ingested.new)
     }
 
     fn keys(store: &Store) -> usize {
@@ -347,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_store_whose_log_and_files_are_elsewhere_goes_on_with_an_empty_disk() {
-        let (log, objects) = (RemoteLog::default(), SimObjects::default());
+        let (log, objects) = (SimLog::default(), SimObjects::default());
         let store = open(&SimVfs::new(), &objects, &log, 1);
         assert_eq!((send(&store, "id 1"), send(&store, "id 2"), send(&store, "id 1")), (1, 1, 0));
         drop(store);
@@ -362,7 +271,7 @@ mod tests {
         store.flush().unwrap();
         assert_eq!(send(&store, "id 4"), 1);
         store.flush().unwrap();
-        assert!(log.0.lock().forgotten > 0 && log.0.lock().groups.len() < 4);
+        assert!(log.forgotten() > 0 && log.groups() < 4);
         drop(store);
         // Segments, ids and checkpoints are fetched.
         let store = open(&SimVfs::new(), &objects, &log, 3);
@@ -374,7 +283,7 @@ mod tests {
     /// A flush that fails leaves its rows in the log, and what it has uploaded goes at the next start.
     #[test]
     fn a_store_of_objects_that_fail_loses_nothing() {
-        let (log, objects) = (RemoteLog::default(), SimObjects::default());
+        let (log, objects) = (SimLog::default(), SimObjects::default());
         let store = open(&SimVfs::new(), &objects, &log, 1);
         assert_eq!(send(&store, "id 1"), 1);
         objects.lose_answer_at(0, ErrorKind::ConnectionReset);
@@ -406,10 +315,11 @@ mod tests {
     #[test]
     fn a_group_without_an_answer_is_neither_lost_nor_doubled() {
         for is_there in [false, true] {
-            let (log, objects) = (RemoteLog::default(), SimObjects::default());
+            let (log, objects) = (SimLog::default(), SimObjects::default());
             let store = open(&SimVfs::new(), &objects, &log, 1);
             assert_eq!(send(&store, "id 1"), 1);
-            log.0.lock().faults = vec![(false, is_there); 2];
+            log.fail_append(is_there);
+            log.fail_append(is_there);
             let transact = |key: &'static [u8]| {
                 store.transact(|txn: &mut Txn| {
                     txn.put(key, b"there");
@@ -424,7 +334,7 @@ mod tests {
             assert_eq!(keys(&store), 1);
             assert_eq!((send(&store, "id 1"), send(&store, "id 4")), (0, 1));
             assert_eq!(keys(&store), 3, "the group of which nothing was known is there now");
-            assert_eq!(log.0.lock().groups.len(), 3);
+            assert_eq!(log.groups(), 3);
             drop(store);
             let store = open(&SimVfs::new(), &objects, &log, 2);
             assert_eq!((keys(&store), send(&store, "id 4")), (3, 0));
@@ -435,10 +345,10 @@ mod tests {
     #[test]
     fn a_flush_whose_record_gets_no_answer_keeps_its_files() {
         for is_there in [false, true] {
-            let (log, objects) = (RemoteLog::default(), SimObjects::default());
+            let (log, objects) = (SimLog::default(), SimObjects::default());
             let store = open(&SimVfs::new(), &objects, &log, 1);
             assert_eq!(send(&store, "id 1"), 1);
-            log.0.lock().faults = vec![(false, is_there)];
+            log.fail_append(is_there);
             store.flush().unwrap();
             drop(store);
             let store = open(&SimVfs::new(), &objects, &log, 2);
@@ -448,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_backup_of_a_log_elsewhere_is_a_data_directory() {
-        let (log, objects) = (RemoteLog::default(), SimObjects::default());
+        let (log, objects) = (SimLog::default(), SimObjects::default());
         let disk = SimVfs::new();
         let store = open(&disk, &objects, &log, 1);
         assert_eq!(send(&store, "id 1"), 1);
@@ -491,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_damaged_copy_is_fetched_again() {
-        let (log, objects) = (RemoteLog::default(), SimObjects::default());
+        let (log, objects) = (SimLog::default(), SimObjects::default());
         let disk = SimVfs::new();
         let store = open(&disk, &objects, &log, 1);
         assert_eq!(send(&store, "id 1"), 1);
@@ -502,5 +412,66 @@ mod tests {
         }
         let store = open(&disk, &objects, &log, 2);
         assert_eq!((keys(&store), send(&store, "id 1")), (1, 0));
+    }
+
+    /// While the log is asked about a group, nothing passes for stored that the group has.
+    #[test]
+    fn what_is_asked_for_is_not_acknowledged_meanwhile() {
+        /// A log whose appends wait, from the second one on, until the test lets them go.
+        struct Slow(Arc<Mutex<()>>, AtomicUsize);
+
+        impl Slow {
+            fn wait(&self) {
+                if self.1.fetch_add(1, Ordering::SeqCst) > 0 {
+                    drop(self.0.lock());
+                }
+            }
+        }
+
+        struct SlowWriter(Box<dyn LogWriter>, Arc<Slow>);
+
+        impl LogWriter for SlowWriter {
+            fn append(&mut self, first: u64, count: u32, body: &[u8]) -> Result<(), AppendError> {
+                self.1.wait();
+                self.0.append(first, count, body)
+            }
+
+            fn rotate(&mut self) {}
+
+            fn end(&self) -> Option<LogEnd> {
+                None
+            }
+
+            fn meters(&self) -> Arc<LogMeters> {
+                Arc::default()
+            }
+        }
+
+        let gate = Arc::new(Mutex::new(()));
+        let log = SimLog::default();
+        let slow = Arc::new(Slow(Arc::clone(&gate), AtomicUsize::new(0)));
+        let store = open(&SimVfs::new(), &SimObjects::default(), &log, 1);
+        let writer = log.resume(
+            &log.superblock().unwrap().unwrap(),
+            &LogTail { lsn_last: log.last(), ..LogTail::default() },
+        );
+        store.sequencer.lead(Box::new(SlowWriter(writer.unwrap(), Arc::clone(&slow))));
+        log.fail_append(false);
+        assert!(try_send(&store, "id 1").is_err());
+        let held = gate.lock();
+        thread::scope(|scope| {
+            let asking = scope.spawn(|| store.maintain());
+            while slow.1.load(Ordering::SeqCst) < 2 {
+                thread::yield_now();
+            }
+            // The log has not answered yet. What is sent again is known, and is not known to be stored: its writer waits.
+            let again = scope.spawn(|| try_send(&store, "id 1"));
+            thread::sleep(Duration::from_millis(50));
+            assert!(!again.is_finished());
+            drop(held);
+            asking.join().unwrap().unwrap();
+            assert_eq!(again.join().unwrap(), Ok(0));
+        });
+        assert_eq!((send(&store, "id 1"), keys(&store)), (0, 1));
     }
 }

@@ -1,6 +1,9 @@
 //! Numbers about the store, for monitoring.
 
-use std::{collections::BTreeMap, sync::atomic::Ordering};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::{lifecycle::Store, version::Version};
 use crate::{
@@ -104,6 +107,7 @@ impl Store {
         (cache_hits, cache_misses): (u64, u64),
     ) -> Metrics {
         let version = self.version();
+        let log_meters = Arc::clone(&self.log_meters.lock());
         let runs = self.sequencer.id_runs();
         let read = |total: &std::sync::atomic::AtomicU64| total.load(Ordering::Relaxed);
         let totals = &self.totals;
@@ -113,9 +117,9 @@ impl Store {
         let unsealed = levels.iter().filter(|(name, _)| **name != "sealed");
         Metrics {
             lsn: version.lsn,
-            log_group_records: self.log_meters.group_records.read(),
-            log_sync_us: self.log_meters.sync_us.read(),
-            log_bytes: read(&self.log_meters.bytes),
+            log_group_records: log_meters.group_records.read(),
+            log_sync_us: log_meters.sync_us.read(),
+            log_bytes: read(&log_meters.bytes),
             ingested_events: read(&totals.ingested),
             duplicate_events: read(&totals.duplicates),
             memtable_rows: version.memtables().map(|memtable| memtable.rows() as u64).sum(),

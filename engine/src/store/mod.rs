@@ -22,6 +22,7 @@ mod edit;
 mod policy;
 
 mod sequencer;
+mod sim_log;
 
 mod erasure;
 
@@ -35,6 +36,8 @@ mod compaction;
 mod erase;
 
 mod lifecycle;
+
+mod follow;
 
 mod background;
 mod backup;
@@ -52,6 +55,7 @@ pub use names::{FLUSHED_KEY, ID_RUN_PREFIX, SEGMENT_PREFIX, flushed_lsn};
 pub use policy::CompactionLimits;
 pub use recovery::{State, read_state, rows_of, writes_of};
 pub use sequencer::Ingested;
+pub use sim_log::SimLog;
 pub use superblock::Superblock;
 pub use version::{Segments, Version};
 #[cfg(any(test, feature = "fuzz"))]

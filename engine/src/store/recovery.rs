@@ -88,10 +88,52 @@ pub fn rows_of(record: &Record, hash_seed: u64) -> Result<Rows> {
     EventsRecord::read(record.payload(), &place)?.new_rows(hash_seed, &place)
 }
 
-/// Recovers the database of `superblock`.
+/// A database as of the last record that was read; nothing was changed for it.
+pub struct Loaded {
+    /// Segments, rows in memory and keyspace as of that record.
+    pub version: Version,
+    /// Ids of the rows in memory, and the id runs that could be opened.
+    pub dedup: Dedup,
+    /// The rows in memory again, each with the number of its record.
+    pub recent: Vec<(u64, Arc<Rows>)>,
+    /// Where the log ended.
+    pub tail: LogTail,
+    /// Id runs that cannot be opened: their ids have to be read from the segments again.
+    pub runs_lost: Vec<uuid::Uuid>,
+}
+
+/// Recovers the database of `superblock`, and takes its log over.
 ///
 /// Errors: `Corrupt` naming file and offset where anything that is needed is damaged or missing.
 pub fn recover(vfs: &dyn Vfs, log: &dyn Log, superblock: &Superblock) -> Result<Recovered> {
+    let Loaded { version, dedup, tail, runs_lost, .. } = load(vfs, log, superblock)?;
+    // A start that is refused changes nothing: these come last.
+    let writer = take_over(vfs, log, superblock, &tail, &version.tree)?;
+    Ok(Recovered { version, dedup, writer, runs_lost })
+}
+
+/// Takes over a log that was read up to `tail`, of which the state is `tree`, and deletes files that nothing names.
+///
+/// Errors: those of the log, where another process has appended since.
+pub fn take_over(
+    vfs: &dyn Vfs,
+    log: &dyn Log,
+    superblock: &Superblock,
+    tail: &LogTail,
+    tree: &Tree,
+) -> Result<Box<dyn LogWriter>> {
+    // What is deleted was there before the log was taken over. Files that come later may be those of a process that takes it over from this one,
+    // where several have the same store.
+    let files = list_files(vfs)?;
+    let writer = log.resume(superblock, tail)?;
+    delete_unnamed(vfs, superblock, tree, &files)?;
+    Ok(writer)
+}
+
+/// Reads the database of `superblock`, and changes nothing.
+///
+/// Errors: as those of [`recover`].
+pub fn load(vfs: &dyn Vfs, log: &dyn Log, superblock: &Superblock) -> Result<Loaded> {
     let State { tree, records, tail } =
         read_state(vfs, superblock, |after| log.read_after(superblock, after))?;
     // Keys first: they say which events are in segments already.
@@ -100,20 +142,16 @@ pub fn recover(vfs: &dyn Vfs, log: &dyn Log, superblock: &Superblock) -> Result<
     let (runs, runs_lost) = open_id_runs(vfs, superblock.db, &tree)?;
     let mut dedup = Dedup::new(runs);
     let mut version = Version { lsn: tail.lsn_last, segments, tree, ..Version::default() };
+    let mut recent = Vec::new();
     for record in records.iter().filter(|record| record.lsn > flushed) {
         if record.kind == RecordKind::Events {
-            let rows = rows_of(record, superblock.hash_seed)?;
+            let rows = Arc::new(rows_of(record, superblock.hash_seed)?);
             remember_ids(&mut dedup, &rows, superblock.hash_seed);
-            version.active.append(Arc::new(rows), superblock.hash_seed);
+            recent.push((record.lsn, Arc::clone(&rows)));
+            version.active.append(rows, superblock.hash_seed);
         }
     }
-    // A start that is refused changes nothing: these come last.
-    // What is deleted was there before the log was taken over. Files that come later may be those of a process that takes it over from this one,
-    // where several have the same store.
-    let files = list_files(vfs)?;
-    let writer = log.resume(superblock, &tail)?;
-    delete_unnamed(vfs, superblock, &version.tree, &files)?;
-    Ok(Recovered { version, dedup, writer, runs_lost })
+    Ok(Loaded { version, dedup, recent, tail, runs_lost })
 }
 
 /// The newest checkpoint that can be read; an older one needs a longer log, which is kept. While
@@ -179,7 +217,8 @@ impl<'a> EventsRecord<'a> {
     }
 }
 
-fn remember_ids(dedup: &mut Dedup, rows: &Rows, seed: u64) {
+/// Adds the ids of rows to those that are known.
+pub fn remember_ids(dedup: &mut Dedup, rows: &Rows, seed: u64) {
     let mut scratch = Vec::new();
     for row in 0..rows.len() {
         if let Some(id) = rows.event_ids.value(row) {
@@ -199,15 +238,16 @@ fn read_again<T>(vfs: &dyn Vfs, path: &str, read: impl Fn() -> Result<T>) -> Res
 }
 
 fn open_segments(vfs: &dyn Vfs, db: Database, tree: &Tree) -> Result<Vec<Arc<Segment>>> {
-    tree.scan(SEGMENT_PREFIX, &[])
-        .map(|(_, value)| {
-            let meta = SegmentMeta::read(value)?;
-            let path = meta.path();
-            read_again(vfs, &path, || {
-                Segment::open(vfs.map(&path).at(&path)?, meta.clone(), db).map(Arc::new)
-            })
-        })
-        .collect()
+    let metas = tree.scan(SEGMENT_PREFIX, &[]).map(|(_, value)| SegmentMeta::read(value));
+    metas.map(|meta| open_segment(vfs, db, meta?)).collect()
+}
+
+/// Opens the segment of a key.
+pub fn open_segment(vfs: &dyn Vfs, db: Database, meta: SegmentMeta) -> Result<Arc<Segment>> {
+    let path = meta.path();
+    read_again(vfs, &path, || {
+        Segment::open(vfs.map(&path).at(&path)?, meta.clone(), db).map(Arc::new)
+    })
 }
 
 /// The runs that open, and the names of those that are damaged or missing. Segments hold the ids
@@ -220,16 +260,9 @@ fn open_id_runs(
     let (mut runs, mut lost) = (Vec::new(), Vec::new());
     for (_, value) in tree.scan(ID_RUN_PREFIX, &[]) {
         let meta = IdRunMeta::read(value)?;
-        let (path, uuid) = (meta.path(), meta.uuid);
-        let opened = read_again(vfs, &path, || match vfs.map(&path) {
-            Ok(view) => IdRun::open(view, meta.clone(), db),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(Error::corrupt(&path, "is missing"))
-            }
-            Err(error) => Err(Error::io(&path, &error)),
-        });
-        match opened {
-            Ok(run) => runs.push(Arc::new(run)),
+        let uuid = meta.uuid;
+        match open_id_run(vfs, db, meta) {
+            Ok(run) => runs.push(run),
             Err(Error::Corrupt { .. }) => lost.push(uuid),
             Err(error) => return Err(error),
         }
@@ -253,6 +286,18 @@ pub fn list_files(vfs: &dyn Vfs) -> Result<Vec<String>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Opens the id run of a key. Errors: `Corrupt` where it is damaged or missing.
+pub fn open_id_run(vfs: &dyn Vfs, db: [u8; 16], meta: IdRunMeta) -> Result<Arc<IdRun>> {
+    let path = meta.path();
+    read_again(vfs, &path, || match vfs.map(&path) {
+        Ok(view) => IdRun::open(view, meta.clone(), db).map(Arc::new),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Error::corrupt(&path, "is missing"))
+        }
+        Err(error) => Err(Error::io(&path, &error)),
+    })
 }
 
 /// Removes temporary files, and those of `files` that nothing names: they are of a flush, merge or checkpoint that did not finish.

@@ -20,7 +20,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwap;
@@ -43,8 +43,8 @@ use crate::{
 /// Pending bytes at which a writer commits before it adds more, so that a group stays small enough
 /// to be written in one go.
 const GROUP_BYTES_MAX: usize = 4 << 20;
-/// How often the log is asked whether it has a change of the files, before the store is closed.
-const EDIT_ATTEMPTS_MAX: usize = 300;
+/// How long a store that is being closed asks the log whether it has a change of the files. Until then there is no limit.
+const EDIT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Time between two of these questions.
 const EDIT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -100,6 +100,10 @@ pub struct Sequencer {
     ids_failed: AtomicBool,
     /// Whether a group is unresolved, for writers that look before they lock.
     is_unresolved: AtomicBool,
+    /// Whether the store is about to be closed.
+    is_ending: AtomicBool,
+    /// Whether another process writes, and its records are applied here.
+    follows: AtomicBool,
 }
 
 impl Sequencer {
@@ -121,7 +125,36 @@ impl Sequencer {
             closed: OnceLock::new(),
             ids_failed: AtomicBool::new(false),
             is_unresolved: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
+            follows: AtomicBool::new(false),
         }
+    }
+
+    /// Follows what another process writes, which [`Sequencer::show`] is given; changes are refused.
+    pub fn following(hash_seed: u64, version: Version, dedup: Dedup) -> Self {
+        let this = Self::new(hash_seed, version, dedup, Box::new(NoLog));
+        this.follows.store(true, Ordering::Release);
+        this
+    }
+
+    /// Whether another process writes.
+    pub fn follows(&self) -> bool {
+        self.follows.load(Ordering::Acquire)
+    }
+
+    /// Shows readers a version that records of another process have led to. `change` may keep the ids that are known, add to them, or make them anew.
+    pub fn show(&self, version: Version, change: impl FnOnce(&mut Dedup)) {
+        let mut prepare = self.prepare.lock();
+        prepare.lsn_next = version.lsn + 1;
+        prepare.tree = version.tree.clone();
+        change(&mut prepare.dedup);
+        self.version.store(Arc::new(version));
+    }
+
+    /// Writes from now on, behind the version that is shown.
+    pub fn lead(&self, writer: Box<dyn LogWriter>) {
+        *self.commit.lock() = writer;
+        self.follows.store(false, Ordering::Release);
     }
 
     /// What readers see now.
@@ -217,15 +250,24 @@ impl Sequencer {
         drop(prepare);
         // After an error that is none of the log's, the caller deletes the files that the edit names: it must not get one before it is known whether
         // the log has them.
-        for _ in 0..EDIT_ATTEMPTS_MAX {
+        let mut ending_since = None;
+        while ending_since.is_none_or(|since: Instant| since.elapsed() < EDIT_TIME_MAX) {
             if let Some(result) = self.try_settle(&ticket) {
                 return result;
+            }
+            if self.is_ending.load(Ordering::Relaxed) {
+                ending_since.get_or_insert_with(Instant::now);
             }
             thread::sleep(EDIT_PAUSE);
             let _ = self.resolve();
         }
         self.close("the log does not say whether it has a change of the files");
         self.check_open()
+    }
+
+    /// The store is about to be closed: what waits for the log waits a few seconds more, not for ever.
+    pub fn begin_end(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
     }
 
     /// The id runs that decide about duplicates.
@@ -297,15 +339,19 @@ impl Sequencer {
     }
 
     fn check_open(&self) -> Result<()> {
+        if self.follows() {
+            return Err(Error::Elsewhere);
+        }
         self.closed.get().map_or(Ok(()), |why| Err(Error::Closed(why.clone())))
     }
 
     /// Whether a change may be prepared: the store is open, and nothing before the change is unresolved.
-    fn check_ready(&self, prepare: &Prepare) -> Result<()> {
+    /// Called with the lock of `prepare`, under which a group becomes unresolved.
+    fn check_ready(&self, _: &Prepare) -> Result<()> {
         self.check_open()?;
-        match &prepare.unresolved {
-            None => Ok(()),
-            Some(_) => Err(unresolved("it has not answered yet")),
+        match self.is_unresolved.load(Ordering::Acquire) {
+            false => Ok(()),
+            true => Err(unresolved("it has not answered yet")),
         }
     }
 
@@ -319,10 +365,14 @@ impl Sequencer {
         let mut writer = self.commit.lock();
         let group = self.prepare.lock().unresolved.take();
         if let Some(group) = group {
-            self.is_unresolved.store(false, Ordering::Release);
             self.commit_group(&mut **writer, group, None);
         }
-        self.check_ready(&self.prepare.lock())
+        let prepare = self.prepare.lock();
+        // Not before the log has answered: what the group holds would pass for stored until then.
+        if prepare.unresolved.is_none() {
+            self.is_unresolved.store(false, Ordering::Release);
+        }
+        self.check_ready(&prepare)
     }
 
     fn id_hashes(&self, namespace: u32, rows: &Rows) -> Vec<Option<u128>> {
@@ -361,8 +411,11 @@ impl Sequencer {
     /// Waits until the ticket is filled, committing if nobody else does.
     fn settle(&self, ticket: &Ticket) -> Result<()> {
         self.try_settle(ticket).unwrap_or_else(|| {
-            // A ticket is filled by the commit of its group, which ran before or just now.
-            Err(Error::Closed("a write was lost before it was committed".to_owned()))
+            match self.is_unresolved.load(Ordering::Acquire) {
+                true => Err(unresolved("it has not answered yet")),
+                // A ticket is filled by the commit of its group, which ran before or just now.
+                false => Err(Error::Closed("a write was lost before it was committed".to_owned())),
+            }
         })
     }
 
@@ -464,6 +517,25 @@ impl Sequencer {
             let _ = item.ticket.set(Err(error.clone()));
         }
         prepare.last = None;
+    }
+}
+
+/// Where a process has no writer that follows another one. Nothing is prepared there, so nothing is appended.
+struct NoLog;
+
+impl LogWriter for NoLog {
+    fn append(&mut self, _: u64, _: u32, _: &[u8]) -> Result<(), AppendError> {
+        Err(AppendError::Retry(Error::Elsewhere))
+    }
+
+    fn rotate(&mut self) {}
+
+    fn end(&self) -> Option<wal::LogEnd> {
+        None
+    }
+
+    fn meters(&self) -> Arc<wal::LogMeters> {
+        Arc::default()
     }
 }
 

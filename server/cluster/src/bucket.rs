@@ -4,10 +4,10 @@
 //! s3://acme-inlay/production?region=eu-central-1                          a bucket of AWS; keys as AWS's own tools find them
 //! s3://inlay?endpoint=http://minio:9000&region=us-east-1                  another one, here without TLS
 //!
-//! put("seg/l0/019a….seg", file)      production/<database>/seg/l0/019a….seg, unless there is one
+//! put("seg/l0/019a….seg", file)      production/<log>/seg/l0/019a….seg, unless there is one
 //! ```
 //!
-//! Each database has a prefix of its own, so that two of them may share a bucket, and none deletes what is another's. Objects are written
+//! Each log has a prefix of its own, so that two of them may share a bucket, and none deletes what is another's. Objects are written
 //! once; the store refuses a second one of the same name (`If-None-Match: *`).
 
 use std::{io, sync::Arc, time::Duration};
@@ -15,7 +15,8 @@ use std::{io, sync::Arc, time::Duration};
 use futures::StreamExt as _;
 use inlay_engine::{Error, Result, VfsFile, remote::Objects};
 use object_store::{
-    ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, RetryConfig, WriteMultipart,
+    ClientOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, RetryConfig,
+    WriteMultipart,
     aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey},
     path::Path,
 };
@@ -28,11 +29,13 @@ use crate::calls::Calls;
 const PART_BYTES: u64 = 16 << 20;
 /// Parts on their way at once.
 const PARTS_MAX: usize = 2;
+/// Longest time for a connection.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Longest time for a call that moves no content.
 const CALL_TIME_MAX: Duration = Duration::from_secs(30);
 /// Longest time for a file of any size.
 const FILE_TIME_MAX: Duration = Duration::from_secs(900);
-/// An object that each database has from its beginning. A bucket without it is not that of the database.
+/// An object that each log has from its beginning. A bucket without it is another one.
 const MARK: &str = "INLAY";
 
 /// Where a bucket is.
@@ -56,10 +59,14 @@ impl BucketUrl {
         let bucket = bucket.ok_or_else(|| invalid("is not like s3://bucket/prefix".to_owned()))?;
         let retry = RetryConfig {
             max_retries: 4,
-            retry_timeout: Duration::from_secs(20),
+            retry_timeout: Duration::from_secs(180),
             ..RetryConfig::default()
         };
+        // A file may take any time; that nothing comes is noticed by the calls below.
+        let client =
+            ClientOptions::new().with_timeout_disabled().with_connect_timeout(CONNECT_TIME_MAX);
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
+        builder = builder.with_client_options(client);
         for (name, value) in url.query_pairs() {
             builder = match &*name {
                 "region" => builder.with_region(&*value),
@@ -86,14 +93,14 @@ impl BucketUrl {
         Ok(Self { store: Arc::new(store), prefix, shown })
     }
 
-    /// The files of one database in the bucket.
-    pub fn of(&self, calls: Calls, database: Uuid) -> Bucket {
-        let root = self.prefix.clone().join(database.to_string());
+    /// The files of one log in the bucket.
+    pub fn of(&self, calls: Calls, log: Uuid) -> Bucket {
+        let root = self.prefix.clone().join(log.to_string());
         Bucket { calls, store: Arc::clone(&self.store), root, shown: self.shown.clone() }
     }
 }
 
-/// The files of one database.
+/// The files of one log.
 pub struct Bucket {
     calls: Calls,
     store: Arc<AmazonS3>,
@@ -102,7 +109,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Marks the bucket as that of the database. Fine where it is.
+    /// Marks the bucket as that of the log. Fine where it is.
     ///
     /// Errors: a bucket that cannot be reached or written to.
     pub fn mark(&self) -> Result<()> {
@@ -112,7 +119,7 @@ impl Bucket {
         }
     }
 
-    /// Checks that the bucket is that of the database.
+    /// Checks that the bucket is that of the log.
     ///
     /// Errors: `Invalid` for another one; a bucket that cannot be reached.
     pub fn check_mark(&self) -> Result<()> {
@@ -123,9 +130,9 @@ impl Bucket {
         match found {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let database = self.root.filename().unwrap_or_default();
+                let log = self.root.filename().unwrap_or_default();
                 let detail = format!(
-                    "leads to {}, which has no files of database {database}: it is another bucket, or another prefix",
+                    "leads to {}, which has no files of log {log}: it is another bucket, or another prefix",
                     self.shown
                 );
                 Err(Error::invalid("events URL", detail))

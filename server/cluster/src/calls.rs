@@ -18,7 +18,10 @@ use tokio::runtime::{Builder, Runtime};
 
 /// The runtime on which calls run. Clones share it; it ends with the last one.
 #[derive(Clone)]
-pub struct Calls(Arc<Option<Runtime>>);
+pub struct Calls(Arc<OwnRuntime>);
+
+/// A runtime that ends without being waited for.
+struct OwnRuntime(Option<Runtime>);
 
 impl Calls {
     /// A runtime with two threads: one call may encode while another waits.
@@ -30,7 +33,7 @@ impl Calls {
             .thread_name("inlay-cluster")
             .enable_all()
             .build()?;
-        Ok(Self(Arc::new(Some(runtime))))
+        Ok(Self(Arc::new(OwnRuntime(Some(runtime)))))
     }
 
     /// Runs a call and waits for it.
@@ -55,16 +58,16 @@ impl Calls {
 
     /// Runs a task for which nobody waits.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        if let Some(runtime) = &*self.0 {
+        if let Some(runtime) = &self.0.0 {
             drop(runtime.spawn(task));
         }
     }
 }
 
-impl Drop for Calls {
+impl Drop for OwnRuntime {
     fn drop(&mut self) {
         // A runtime must not be waited for on a thread of another one, which is where the last store may be dropped.
-        if let Some(runtime) = Arc::get_mut(&mut self.0).and_then(Option::take) {
+        if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
     }

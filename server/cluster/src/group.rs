@@ -16,7 +16,7 @@ const GROUP_BYTES_MAX: usize = 1 << 30;
 
 /// A group of records that are durable together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct RecordGroup {
     /// Number of the first record.
     pub lsn_first: i64,
     /// How many records it has.
@@ -29,7 +29,7 @@ pub struct Group {
     pub body: Vec<u8>,
 }
 
-impl Group {
+impl RecordGroup {
     /// A group after the one with the checksum `chain_before`.
     ///
     /// Errors: numbers that the database has no room for.
@@ -59,7 +59,7 @@ fn chain_of(before: i64, lsn_first: i64, count: i32, body: &[u8]) -> i64 {
 /// Checks that groups are all that the log has above `after` up to `last`, of which the last one has the checksum `chain`.
 ///
 /// Errors: `Corrupt` naming the first record that is missing or damaged.
-pub fn check(groups: &[Group], after: i64, last: i64, chain: i64) -> Result<()> {
+pub fn check(groups: &[RecordGroup], after: i64, last: i64, chain: i64) -> Result<()> {
     let missing = |from: i64, to: i64| {
         Err(Error::corrupt("inlay.log", format!("records {from} to {to} are missing")))
     };
@@ -124,10 +124,10 @@ mod tests {
     use super::*;
 
     /// Groups with these numbers of records, of one log.
-    fn log(counts: &[u32]) -> Vec<Group> {
+    fn log(counts: &[u32]) -> Vec<RecordGroup> {
         let (mut groups, mut lsn, mut chain) = (Vec::new(), 1, 0);
         for count in counts {
-            let group = Group::new(lsn, *count, chain, &[*count as u8; 30]).unwrap();
+            let group = RecordGroup::new(lsn, *count, chain, &[*count as u8; 30]).unwrap();
             (lsn, chain) = (lsn + u64::from(*count), group.chain);
             groups.push(group);
         }
@@ -155,7 +155,7 @@ mod tests {
                 0 => groups[1].body[3] ^= 1,
                 1 => groups[1].chain ^= 1,
                 2 => groups[1].chain_before ^= 1,
-                _ => groups[1] = Group::new(3, 1, 77, b"of another history").unwrap(),
+                _ => groups[1] = RecordGroup::new(3, 1, 77, b"of another history").unwrap(),
             }
             assert!(text(check(&groups, 0, 7, chain)).contains("group of record 3 is damaged"));
         }

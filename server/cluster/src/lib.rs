@@ -18,12 +18,11 @@
 //! The groups of modules below are floors: a module uses those of the groups above it.
 
 mod calls;
+mod schema;
 
 mod bucket;
 mod group;
 mod session;
-
-mod schema;
 
 mod log;
 
@@ -36,4 +35,4 @@ pub use calls::Calls;
 pub use log::{Identity, PostgresLog};
 pub use migrate::{Migrated, migrate};
 pub use node::{Lease, Location, Node};
-pub use session::Session;
+pub use session::DatabaseSession;

@@ -14,7 +14,7 @@
 
 use std::{
     sync::{Arc, atomic::Ordering},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use inlay_engine::{
@@ -28,26 +28,32 @@ use tokio_postgres::{Row, types::Type};
 use uuid::Uuid;
 
 use crate::{
-    group::{self, Group},
+    group::{self, RecordGroup},
     schema,
-    session::{Failure, PLACE, Session},
+    session::{DatabaseSession, Failure, PLACE},
 };
 
 /// Time for which a lease is given.
 pub const LEASE_MS: i64 = 6_000;
 /// Groups that are read at once.
-const READ_GROUPS: i64 = 64;
+const READ_GROUPS: i64 = 1_000;
+/// Bytes that are read at once, and a group.
+const READ_BYTES: i64 = 8 << 20;
+/// Longest time for that: on a slow line.
+const READ_TIME_MAX: Duration = Duration::from_secs(120);
+/// Longest time for a vacuum.
+const VACUUM_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// The log of one database. Until [`Log::resume`] it only reads.
 pub struct PostgresLog {
-    session: Arc<Session>,
+    session: Arc<DatabaseSession>,
     identity: Identity,
 }
 
 /// Who a process is for the lease.
 #[derive(Debug, Clone, Copy)]
 pub struct Identity {
-    /// This process.
+    /// Drawn at the start of this process.
     pub own: Uuid,
     /// The process before it that had the same data directory, which has ended: its lease may be taken at once.
     pub before: Option<Uuid>,
@@ -75,6 +81,10 @@ pub struct State {
     pub leader: Option<Uuid>,
     /// Milliseconds until the lease ends; negative where it has.
     pub lease_ms: i64,
+    /// By which the objects of this log are named in the bucket.
+    pub id: Uuid,
+    /// Identity of the server on which the log was made, where that could be asked.
+    pub system: Option<i64>,
 }
 
 impl State {
@@ -93,6 +103,8 @@ impl State {
             chain: row.get(3),
             leader: row.get(4),
             lease_ms: row.get(5),
+            id: row.get(6),
+            system: row.get(7),
         })
     }
 }
@@ -102,9 +114,8 @@ impl PostgresLog {
     ///
     /// Errors: a database that cannot be reached; settings with which writes could be lost; tables of a newer layout, or the right to make them
     /// missing.
-    pub fn new(session: Arc<Session>, identity: Identity) -> Result<Self> {
+    pub fn new(session: Arc<DatabaseSession>, identity: Identity) -> Result<Self> {
         let this = Self { session, identity };
-        this.check_settings()?;
         let exists = this.session.run(|client| async move {
             let rows = client.query_typed(schema::EXISTS, &[]).await?;
             Ok(rows.first().is_some_and(|row| row.get(0)))
@@ -115,33 +126,11 @@ impl PostgresLog {
                 .run(|client| async move { client.batch_execute(schema::CREATE).await });
             created.map_err(|failure| failure.error())?;
         }
+        this.check_owner()?;
+        if let Some(state) = this.state()? {
+            this.check_system(&state)?;
+        }
         Ok(this)
-    }
-
-    fn check_settings(&self) -> Result<()> {
-        let rows = self
-            .session
-            .run(|client| async move { client.query_typed(schema::SETTINGS, &[]).await })
-            .map_err(|failure| failure.error())?;
-        let Some(row) = rows.first() else { return Ok(()) };
-        let (synchronous_commit, fsync): (&str, &str) = (row.get(0), row.get(1));
-        let refused = |detail: &str| Err(Error::invalid("metadata URL", detail));
-        if row.get(2) {
-            return refused(
-                "leads to a server that takes no writes: a standby, or one that only reads",
-            );
-        }
-        if synchronous_commit == "off" {
-            return refused(
-                "leads to a server with synchronous_commit = off, which loses acknowledged writes in a crash",
-            );
-        }
-        if fsync == "off" {
-            return refused(
-                "leads to a server with fsync = off, which loses acknowledged writes in a crash",
-            );
-        }
-        Ok(())
     }
 
     /// What the database says of itself; `None` where none was created.
@@ -151,51 +140,99 @@ impl PostgresLog {
         rows.map_err(|failure| failure.error())?.first().map(State::of).transpose()
     }
 
-    /// This process.
+    /// By which this process takes the lease.
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// Makes a database whose log begins behind record `lsn_last`, for a store that was elsewhere.
+    /// Identity of the server, where this user may ask for it.
+    ///
+    /// Errors: those of the connection.
+    pub fn system(&self) -> Result<Option<i64>> {
+        let rows =
+            self.session.run(|client| async move { client.query_typed(schema::SYSTEM, &[]).await });
+        match rows {
+            Ok(rows) => Ok(rows.first().map(|row| row.get(0))),
+            Err(Failure::Refused(..)) => Ok(None),
+            Err(failure) => Err(failure.error()),
+        }
+    }
+
+    /// Makes a database whose log begins behind record `lsn_last`: 0 for a new one, another for a store that was elsewhere. `id` names its objects.
     ///
     /// Errors: `Invalid` where there is a database.
-    pub fn create_after(&self, superblock: &Superblock, lsn_last: u64) -> Result<()> {
+    pub fn create_after(&self, superblock: &Superblock, lsn_last: u64, id: Uuid) -> Result<()> {
         let (database, bytes) = (Uuid::from_bytes(superblock.db), superblock.encode());
-        let lsn_next = number(lsn_last.saturating_add(1))?;
+        let (lsn_next, system) = (number(lsn_last.saturating_add(1))?, self.system()?);
         let inserted = self.session.run(move |client| async move {
-            let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 4] = [
+            let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 6] = [
                 (&schema::LAYOUT, Type::INT4),
+                (&id, Type::UUID),
+                (&system, Type::INT8),
                 (&database, Type::UUID),
                 (&lsn_next, Type::INT8),
                 (&bytes, Type::BYTEA),
             ];
             client.execute_typed(schema::INSERT_DATABASE, &values).await
         });
-        match inserted.map_err(|failure| failure.error())? {
-            0 => Err(Error::invalid(
+        let is_there = match inserted {
+            Ok(rows) => rows > 0,
+            // Whether it was made is what the table says.
+            Err(Failure::Lost(_)) => self.state()?.is_some_and(|state| state.id == id),
+            Err(failure) => return Err(failure.error()),
+        };
+        match is_there {
+            true => Ok(()),
+            false => Err(Error::invalid(
                 "metadata URL",
                 "leads to a server that has a database of Inlay",
+            )),
+        }
+    }
+
+    /// Checks that this is the server on which the log was made, or its standby: a copy would delete what the other one has in the bucket.
+    fn check_system(&self, state: &State) -> Result<()> {
+        match (state.system, self.system()?) {
+            (Some(made), Some(here)) if made != here => {
+                let detail = format!(
+                    "leads to a copy of a log that was made on another server: a dump that was restored, or a server that was upgraded. Two \
+                     logs with one bucket delete each other's files. Where the other one is not used any more: \
+                     UPDATE inlay.cluster SET system = {here}"
+                );
+                Err(Error::invalid("metadata URL", detail))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_owner(&self) -> Result<()> {
+        let owns =
+            self.session.run(|client| async move { client.query_typed(schema::OWNS, &[]).await });
+        match owns.map_err(|failure| failure.error())?.first().map(|row| row.get(0)) {
+            Some(false) => Err(Error::invalid(
+                "metadata URL",
+                "names a user that does not own the table inlay.log, and could not vacuum what was erased",
             )),
             _ => Ok(()),
         }
     }
 
     /// The groups with records above `after`, in several statements.
-    fn groups_after(&self, after: u64) -> Result<Vec<Group>> {
+    fn groups_after(&self, after: u64) -> Result<Vec<RecordGroup>> {
         let mut after = number(after)?;
         let mut groups = Vec::new();
         loop {
-            let rows = self.session.run(move |client| async move {
-                client
-                    .query_typed(
-                        schema::READ,
-                        &[(&(after + 1), Type::INT8), (&READ_GROUPS, Type::INT8)],
-                    )
-                    .await
+            let rows = self.session.run_within(READ_TIME_MAX, move |client| async move {
+                let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] = [
+                    (&(after + 1), Type::INT8),
+                    (&READ_GROUPS, Type::INT8),
+                    (&READ_BYTES, Type::INT8),
+                ];
+                client.query_typed(schema::READ, &values).await
             });
             let rows = rows.map_err(|failure| failure.error())?;
             for row in &rows {
-                let group = Group {
+                let group = RecordGroup {
                     lsn_first: row.get(0),
                     count: row.get(1),
                     chain_before: row.get(2),
@@ -205,7 +242,7 @@ impl PostgresLog {
                 after = group.lsn_last();
                 groups.push(group);
             }
-            if (rows.len() as i64) < READ_GROUPS {
+            if rows.is_empty() {
                 return Ok(groups);
             }
         }
@@ -219,7 +256,7 @@ impl Log for PostgresLog {
     }
 
     fn create(&self, superblock: &Superblock) -> Result<()> {
-        self.create_after(superblock, 0)
+        self.create_after(superblock, 0, Uuid::from_bytes(superblock.db))
     }
 
     fn replace(&self, superblock: &mut Superblock) -> Result<()> {
@@ -230,9 +267,10 @@ impl Log for PostgresLog {
         // The same statement again does no harm: the superblock is this writer's alone.
         let replace = || {
             let (own, bytes) = (self.identity.own, next.encode());
+            let newest = next.checkpoints.first().map_or(0, |newest| newest.lsn as i64);
             self.session.run(move |client| async move {
-                let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
-                    [(&own, Type::UUID), (&bytes, Type::BYTEA)];
+                let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
+                    [(&own, Type::UUID), (&bytes, Type::BYTEA), (&newest, Type::INT8)];
                 client.execute_typed(schema::REPLACE, &values).await
             })
         };
@@ -292,7 +330,7 @@ impl Log for PostgresLog {
             let detail = "another process leads, or has appended records since the log was read";
             return Err(Error::invalid("metadata URL", detail));
         };
-        Ok(Box::new(Writer {
+        Ok(Box::new(PostgresWriter {
             session: Arc::new(self.session.another()),
             own,
             epoch,
@@ -311,9 +349,11 @@ impl Log for PostgresLog {
     }
 
     fn settle_deletions(&self) -> Result<()> {
-        let vacuumed = self
-            .session
-            .run(|client| async move { client.batch_execute("VACUUM inlay.log").await });
+        // On a connection of its own: what else is asked meanwhile must not wait for it.
+        let session = Arc::new(self.session.another());
+        let vacuumed = session.run_within(VACUUM_TIME_MAX, |client| async move {
+            client.batch_execute("VACUUM inlay.log").await
+        });
         vacuumed.map_err(|failure| failure.error())
     }
 
@@ -331,8 +371,8 @@ impl Log for PostgresLog {
 }
 
 /// The one process that appends.
-struct Writer {
-    session: Arc<Session>,
+struct PostgresWriter {
+    session: Arc<DatabaseSession>,
     own: Uuid,
     epoch: i64,
     /// Checksum of the last group.
@@ -342,9 +382,9 @@ struct Writer {
     meters: Arc<LogMeters>,
 }
 
-impl Writer {
+impl PostgresWriter {
     /// Inserts a group, if the log is as this writer believes. Returns whether it is.
-    fn insert(&self, group: &Group) -> Result<bool, Failure> {
+    fn insert(&self, group: &RecordGroup) -> Result<bool, Failure> {
         let (epoch, next) = (self.epoch, group.lsn_last() + 1);
         let (first, count) = (group.lsn_first, group.count);
         let (before, chain) = (group.chain_before, group.chain);
@@ -368,7 +408,7 @@ impl Writer {
     /// Whether the log has a group of which nothing was known. Afterwards it cannot come there any more by what was sent before.
     ///
     /// Errors: `Ok(None)` where another process leads.
-    fn find(&mut self, group: &Group) -> Result<Option<bool>, Failure> {
+    fn find(&mut self, group: &RecordGroup) -> Result<Option<bool>, Failure> {
         let (own, first) = (self.own, group.lsn_first);
         let found = self.session.run(move |client| async move {
             let raised = client.query_typed(schema::RAISE, &[(&own, Type::UUID)]).await?;
@@ -385,7 +425,7 @@ impl Writer {
     }
 
     /// Inserts a group, or says that it is there already.
-    fn append_group(&mut self, group: &Group) -> Result<(), AppendError> {
+    fn append_group(&mut self, group: &RecordGroup) -> Result<(), AppendError> {
         if self.unknown == Some(group.lsn_first) {
             match self.find(group) {
                 Ok(None) => return Err(AppendError::Fatal(fenced())),
@@ -400,9 +440,9 @@ impl Writer {
         match self.insert(group) {
             Ok(true) => Ok(()),
             Ok(false) => Err(AppendError::Fatal(fenced())),
-            Err(failure @ (Failure::Unreachable(_) | Failure::Refused(..))) => {
-                Err(AppendError::Retry(failure.error()))
-            }
+            Err(
+                failure @ (Failure::Unreachable(_) | Failure::Unsafe(_) | Failure::Refused(..)),
+            ) => Err(AppendError::Retry(failure.error())),
             Err(failure @ Failure::Lost(_)) => {
                 // A statement that was cancelled may still be on its way on this connection.
                 self.session.drop_client();
@@ -413,9 +453,10 @@ impl Writer {
     }
 }
 
-impl LogWriter for Writer {
+impl LogWriter for PostgresWriter {
     fn append(&mut self, lsn_first: u64, count: u32, body: &[u8]) -> Result<(), AppendError> {
-        let group = Group::new(lsn_first, count, self.chain, body).map_err(AppendError::Retry)?;
+        let group =
+            RecordGroup::new(lsn_first, count, self.chain, body).map_err(AppendError::Retry)?;
         let start = Instant::now();
         let mut appended = self.append_group(&group);
         if matches!(appended, Err(AppendError::Unknown(_))) {

@@ -10,18 +10,16 @@
 
 use std::{path::Path, sync::Arc};
 
-use inlay_engine::{
-    Engine, Error, Options, OsVfs, Result, SystemRng,
-    remote::{Log as _, Objects as _, moved_files},
-};
-use uuid::Uuid;
-
 use crate::{
-    bucket::BucketUrl,
+    bucket::{Bucket, BucketUrl},
     calls::Calls,
     log::{Identity, PostgresLog},
     node::Location,
-    session::Session,
+    session::DatabaseSession,
+};
+use inlay_engine::{
+    Engine, Error, Options, OsVfs, Result, SystemRng, Vfs,
+    remote::{Log as _, Objects as _, moved_files},
 };
 
 /// What was moved.
@@ -35,8 +33,8 @@ pub struct Migrated {
 
 /// Moves the store of `directory`, which no process has open. `report` is called after each file with how many there are.
 ///
-/// Errors: `Invalid` for a backup, and where the database has a store already; those of store, database and bucket. What was uploaded then stays, and a
-/// second attempt finds it there.
+/// Errors: `Invalid` for a backup, and where the database has a store already; those of store, database and bucket. What was uploaded is
+/// deleted then, but for a last step that got no answer.
 pub fn migrate(
     directory: &Path,
     location: &Location,
@@ -50,13 +48,8 @@ pub fn migrate(
         return Err(Error::invalid("data directory", "holds no store"));
     }
     let bucket_url = BucketUrl::parse(&location.events_url)?;
-    let io_error = |error: std::io::Error| Error::Io {
-        place: "threads".to_owned(),
-        kind: error.kind(),
-        detail: error.to_string(),
-    };
-    let calls = Calls::new().map_err(io_error)?;
-    let session = Arc::new(Session::new(calls.clone(), &location.metadata_url)?);
+    let calls = Calls::new().map_err(|error| error_at("threads", &error))?;
+    let session = Arc::new(DatabaseSession::new(calls.clone(), &location.metadata_url)?);
     let log = PostgresLog::new(session, Identity::new(&SystemRng, None))?;
     if log.superblock()?.is_some() {
         let detail = "leads to a server that has a database of Inlay; nothing was moved";
@@ -66,19 +59,38 @@ pub fn migrate(
         Engine::open_directory(directory, Options { background: false, ..Options::default() })?;
     engine.close()?;
     drop(engine);
-    let disk: Arc<dyn inlay_engine::Vfs> = Arc::new(OsVfs::existing(directory));
+    let disk: Arc<dyn Vfs> = Arc::new(OsVfs::existing(directory));
+    // No server may start here meanwhile: its events would be missing in the new place.
+    let in_use = || Error::invalid("data directory", "is in use by another process");
+    let _lock = disk.lock("LOCK").map_err(|error| error_at("LOCK", &error))?.ok_or_else(in_use)?;
     let moved = moved_files(&disk)?;
-    let bucket = bucket_url.of(calls, Uuid::from_bytes(moved.superblock.db));
+    // An id of its own: the same store may have been moved before, to another log.
+    let id = Identity::new(&SystemRng, None).own;
+    let bucket = bucket_url.of(calls, id);
     bucket.mark()?;
-    for (done, path) in moved.paths.iter().enumerate() {
-        let put = disk.open(path).and_then(|file| bucket.put(path, &*file));
-        put.map_err(|error| Error::Io {
-            place: path.clone(),
-            kind: error.kind(),
-            detail: error.to_string(),
-        })?;
-        report(done + 1, moved.paths.len());
-    }
-    log.create_after(&moved.superblock, moved.lsn)?;
+    upload(&*disk, &bucket, &moved.paths, report).inspect_err(|_| {
+        // As far as that is possible: nothing names them.
+        moved.paths.iter().for_each(|path| drop(bucket.remove(path)));
+    })?;
+    // Where this fails the database may be made all the same, and its files must be there.
+    log.create_after(&moved.superblock, moved.lsn, id)?;
     Ok(Migrated { files: moved.paths.len(), lsn: moved.lsn })
+}
+
+fn upload(
+    disk: &dyn Vfs,
+    bucket: &Bucket,
+    paths: &[String],
+    report: &mut dyn FnMut(usize, usize),
+) -> Result<()> {
+    for (done, path) in paths.iter().enumerate() {
+        let put = disk.open(path).and_then(|file| bucket.put(path, &*file));
+        put.map_err(|error| error_at(path, &error))?;
+        report(done + 1, paths.len());
+    }
+    Ok(())
+}
+
+fn error_at(place: &str, error: &std::io::Error) -> Error {
+    Error::Io { place: place.to_owned(), kind: error.kind(), detail: error.to_string() }
 }

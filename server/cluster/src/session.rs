@@ -26,7 +26,7 @@ use tokio_postgres::{
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-use crate::calls::Calls;
+use crate::{calls::Calls, schema};
 
 /// Name of the database in errors.
 pub const PLACE: &str = "PostgreSQL";
@@ -46,6 +46,8 @@ pub enum Failure {
     Refused(SqlState, String),
     /// The connection was lost with the statement under way.
     Lost(String),
+    /// The server has settings with which a write that it has acknowledged could be lost: nothing was sent.
+    Unsafe(String),
 }
 
 impl Failure {
@@ -57,6 +59,7 @@ impl Failure {
                 (io::ErrorKind::StorageFull, detail)
             }
             Self::Refused(_, detail) => (io::ErrorKind::Other, detail),
+            Self::Unsafe(detail) => return Error::invalid("metadata URL", detail.as_str()),
             Self::Lost(detail) => (io::ErrorKind::ConnectionReset, detail),
         };
         Error::Io { place: PLACE.to_owned(), kind, detail: detail.clone() }
@@ -91,7 +94,7 @@ fn text_of(error: &dyn std::error::Error) -> String {
 }
 
 /// A session of the database. Statements of several threads share it.
-pub struct Session {
+pub struct DatabaseSession {
     calls: Calls,
     config: Config,
     tls: MakeRustlsConnect,
@@ -99,7 +102,7 @@ pub struct Session {
     failed: Mutex<Option<Instant>>,
 }
 
-impl Session {
+impl DatabaseSession {
     /// A session that is made with its first statement.
     ///
     /// Errors: `Invalid` for a URL that names no database.
@@ -139,11 +142,29 @@ impl Session {
         T: Send + 'static,
         F: Future<Output = Result<T, tokio_postgres::Error>> + Send + 'static,
     {
-        let this = Arc::clone(self);
-        self.calls.wait(CALL_TIME_MAX, async move { this.run_here(statements).await })
+        self.run_within(CALL_TIME_MAX, statements)
     }
 
-    /// As [`Session::run`], on a thread that does not block.
+    /// As [`DatabaseSession::run`], for statements that may take longer.
+    pub fn run_within<T, F>(
+        self: &Arc<Self>,
+        time_max: Duration,
+        statements: impl FnOnce(Arc<Client>) -> F + Send + 'static,
+    ) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, tokio_postgres::Error>> + Send + 'static,
+    {
+        let this = Arc::clone(self);
+        let done = self.calls.wait(time_max, async move { this.run_here(statements).await });
+        if matches!(done, Err(Failure::Lost(_))) {
+            // What was cancelled is still on its way there, and what comes next would wait for it.
+            self.drop_client();
+        }
+        done
+    }
+
+    /// As [`DatabaseSession::run`], on a thread that does not block.
     pub async fn run_here<T, F>(
         &self,
         statements: impl FnOnce(Arc<Client>) -> F,
@@ -181,6 +202,7 @@ impl Session {
         // It ends with the client, or with an error that the next statement meets as well.
         drop(tokio::spawn(async move { drop(connection.await) }));
         let client = Arc::new(client);
+        check_settings(&client).await?;
         *self.failed.lock() = None;
         *self.client.lock() = Some(Arc::clone(&client));
         Ok(client)
@@ -190,6 +212,26 @@ impl Session {
         *self.failed.lock() = Some(Instant::now());
         Failure::Unreachable(why)
     }
+}
+
+/// Every connection: after a failover it is another server.
+async fn check_settings(client: &Client) -> Result<(), Failure> {
+    let rows = client.query_typed(schema::SETTINGS, &[]).await?;
+    let Some(row) = rows.first() else { return Ok(()) };
+    let (synchronous_commit, fsync): (&str, &str) = (row.get(0), row.get(1));
+    let refused = |detail: &str| Err(Failure::Unsafe(format!("leads to a server {detail}")));
+    if row.get(2) {
+        return refused("that takes no writes: a standby, or one that only reads");
+    }
+    if synchronous_commit == "off" {
+        return refused(
+            "with synchronous_commit = off, which loses acknowledged writes in a crash",
+        );
+    }
+    if fsync == "off" {
+        return refused("with fsync = off, which loses acknowledged writes in a crash");
+    }
+    Ok(())
 }
 
 /// TLS with the certificates of the machine, or those that `SSL_CERT_FILE` names.
@@ -210,7 +252,8 @@ mod tests {
     #[test]
     fn a_password_leaves_the_machine_under_tls_alone() {
         let calls = Calls::new().unwrap();
-        let mode = |url| Session::new(calls.clone(), url).map(|one| one.config.get_ssl_mode());
+        let mode =
+            |url| DatabaseSession::new(calls.clone(), url).map(|one| one.config.get_ssl_mode());
         assert_eq!(mode("postgres://inlay@db.acme.com/inlay").unwrap(), SslMode::Require);
         assert_eq!(mode("postgres://inlay@localhost/inlay").unwrap(), SslMode::Disable);
         assert_eq!(mode("postgres://inlay@localhost,db/inlay").unwrap(), SslMode::Require);
@@ -223,7 +266,7 @@ mod tests {
     #[test]
     fn a_database_that_is_not_there_was_sent_nothing() {
         let url = "postgres://inlay@127.0.0.1:1/inlay";
-        let session = Arc::new(Session::new(Calls::new().unwrap(), url).unwrap());
+        let session = Arc::new(DatabaseSession::new(Calls::new().unwrap(), url).unwrap());
         for _ in 0..2 {
             let done = session.run(|client| async move { client.execute("SELECT 1", &[]).await });
             assert!(matches!(done, Err(Failure::Unreachable(_))), "{done:?}");

@@ -113,7 +113,7 @@ async fn run(config: Config) -> anyhow::Result<()> {
         stopped = wait_for_stop() => stopped?,
         () = running.taken_over() => {
             // Nothing of it is in memory alone, and what is on its disk are copies.
-            anyhow::bail!("another process has taken over the store");
+            anyhow::bail!("another process has taken over the store, or its log has changed");
         }
     }
     tracing::info!("stopping");

@@ -5,7 +5,7 @@
 //! a store elsewhere                    while its lease is valid; after that another process may have taken over, and knows more
 //! ```
 
-/// The lease of a store; clones share it.
+/// The lease of a store; clones share it. The last one gives it back.
 #[derive(Clone, Default)]
 pub struct StoreLease {
     #[cfg(feature = "cluster")]
@@ -40,6 +40,14 @@ impl StoreLease {
         return self.lease.as_ref().is_some_and(inlay_cluster::Lease::is_lost);
         #[cfg(not(feature = "cluster"))]
         false
+    }
+
+    /// Lets the lease end by itself where the store cannot go on, so that another process may try. A store in its own directory stays as it is.
+    pub fn give_up(&self) {
+        #[cfg(feature = "cluster")]
+        if let Some(lease) = &self.lease {
+            lease.give_up();
+        }
     }
 
     /// Gives the lease back once the store is closed. Blocks.

@@ -48,6 +48,14 @@ struct Internal {
 }
 
 impl Internal {
+    /// Errors: `unavailable` where another process may have the store.
+    fn check_lease(&self) -> Result<(), Status> {
+        match self.app.settings.lease.is_valid() {
+            true => Ok(()),
+            false => Err(Status::unavailable("this server does not have the store at the moment")),
+        }
+    }
+
     /// Runs engine work on the blocking pool.
     ///
     /// Errors: those of the engine; `internal` where the work panicked.
@@ -55,9 +63,7 @@ impl Internal {
         &self,
         work: impl FnOnce(&Engine) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Status> {
-        if !self.app.settings.lease.is_valid() {
-            return Err(Status::unavailable("this server does not have the store at the moment"));
-        }
+        self.check_lease()?;
         let engine = std::sync::Arc::clone(&self.app.engine);
         let done = tokio::task::spawn_blocking(move || work(&engine)).await;
         let ended = |error| ApiError::internal(format!("a task ended: {error}"));

@@ -14,9 +14,8 @@ use std::{fs, path::Path};
 use anyhow::Context as _;
 
 /// Folders with a README.
-const FOLDERS: [&str; 9] = [
-    "", "bench", "engine", "proto", "server", "server/cluster", "server/sql", "tests", "tools",
-];
+const FOLDERS: [&str; 9] =
+    ["", "bench", "engine", "proto", "server", "server/cluster", "server/sql", "tests", "tools"];
 
 /// Adds what READMEs name and is not there.
 pub fn check(root: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
@@ -30,8 +29,10 @@ pub fn check(root: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
         let mut bases = vec![directory.join("src"), directory.clone(), root.to_owned()];
         // The one of the workspace speaks of all crates.
         if folder.is_empty() {
-            bases
-                .extend(["engine", "server", "server/cluster", "server/sql"].map(|name| root.join(name).join("src")));
+            bases.extend(
+                ["engine", "server", "server/cluster", "server/sql"]
+                    .map(|name| root.join(name).join("src")),
+            );
         }
         for (index, line) in text.lines().enumerate() {
             let mut last: Option<String> = None;

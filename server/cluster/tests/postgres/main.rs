@@ -6,7 +6,7 @@ mod server;
 
 use std::sync::Arc;
 
-use inlay_cluster::{Calls, Identity, PostgresLog, Session};
+use inlay_cluster::{Calls, DatabaseSession, Identity, PostgresLog};
 use inlay_engine::{
     Error, SeededRng,
     remote::{AppendError, Log as _, LogTail, LogWriter, Superblock},
@@ -15,7 +15,7 @@ use server::Postgres;
 use uuid::Uuid;
 
 fn log(postgres: &Postgres, before: Option<Uuid>, seed: u64) -> Result<PostgresLog, Error> {
-    let session = Session::new(Calls::new().unwrap(), &postgres.url)?;
+    let session = DatabaseSession::new(Calls::new().unwrap(), &postgres.url)?;
     PostgresLog::new(Arc::new(session), Identity::new(&SeededRng::new(seed), before))
 }
 
@@ -172,15 +172,34 @@ fn settings_that_lose_data_and_missing_rights_are_refused_by_name() {
     };
     refused("synchronous_commit = off", "synchronous_commit = off");
     refused("default_transaction_read_only = on", "takes no writes");
+    let of_user = |user: &str, seed| {
+        let url = postgres.url.replace("inlay@", &format!("{user}@"));
+        let session = DatabaseSession::new(Calls::new().unwrap(), &url).unwrap();
+        let identity = Identity::new(&SeededRng::new(seed), None);
+        PostgresLog::new(Arc::new(session), identity).err().map(|error| error.to_string())
+    };
     postgres.sql("CREATE USER guest");
-    let url = postgres.url.replace("inlay@", "guest@");
-    let session = Session::new(Calls::new().unwrap(), &url).unwrap();
-    let identity = Identity::new(&SeededRng::new(1), None);
-    let error = PostgresLog::new(Arc::new(session), identity).err().unwrap().to_string();
+    let error = of_user("guest", 1).unwrap();
     assert!(error.contains("permission denied for database inlay"), "{error}");
-    // Once the tables are there, another user needs no right to make them, but one to use them.
     let log = log(&postgres, None, 1).unwrap();
     lead(&log).unwrap();
+    // Who does not own the tables could not vacuum what was erased.
+    postgres.sql(
+        "GRANT USAGE ON SCHEMA inlay TO guest; GRANT ALL ON ALL TABLES IN SCHEMA inlay TO guest",
+    );
+    let error = of_user("guest", 2).unwrap();
+    assert!(error.contains("does not own the table inlay.log"), "{error}");
+    // A copy on another server would delete what this one has in the bucket.
+    let system = postgres.sql("UPDATE inlay.cluster SET system = system + 1 RETURNING system - 1");
+    let error = of_user("inlay", 3).unwrap();
+    assert!(error.contains("leads to a copy of a log"), "{error}");
+    let mended = error.split("any more: ").nth(1).unwrap();
+    assert_eq!(
+        mended,
+        format!("UPDATE inlay.cluster SET system = {}", system.lines().next().unwrap())
+    );
+    postgres.sql(mended);
+    assert_eq!(of_user("inlay", 4), None);
     postgres.sql("UPDATE inlay.cluster SET layout = 2");
     let error = log.superblock().err().unwrap().to_string();
     assert!(error.contains("layout 2") && error.contains("use a newer build"), "{error}");

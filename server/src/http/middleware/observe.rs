@@ -63,8 +63,7 @@ pub fn observe(
             true => answer_of(answer).await,
             false => not_leading(),
         };
-        // Once more: a process that stood still knows nothing of what another one was sent meanwhile.
-        let response = if may_answer(&http, path) { response } else { not_leading() };
+        // Not once more: what is read after this is at least as new as what was there at this moment, which was the newest.
         let response = in_one_shape(response);
         observed(&http, response, id, method_name, path, started)
     }

@@ -1,0 +1,48 @@
+//! A store that another process has: shown here, and taken over when that one has ended.
+//!
+//! ```text
+//! open_follower      shows what the log held
+//! follow             and what has come since; call it before each answer that must be the newest
+//! lead               from now on this process takes changes
+//! ```
+
+use std::sync::Arc;
+
+use super::{Engine, Options};
+use crate::{
+    error::Result,
+    store::{Log, Store},
+    vfs::Vfs,
+};
+
+impl Engine {
+    /// Opens a store that another process has, to show what that one writes: [`Engine::follow`] applies it. Changes are refused with `Elsewhere`.
+    ///
+    /// Errors: as of [`open_with_log`](Self::open_with_log); `Invalid` where there is no database yet. A file that the other process has dropped
+    /// meanwhile is `Corrupt`: the start may be tried again.
+    pub fn open_follower(vfs: Arc<dyn Vfs>, log: Arc<dyn Log>, options: Options) -> Result<Self> {
+        let (clock, background) = (Arc::clone(&options.clock), options.background);
+        let (limits, exact) = (options.limits, options.exact);
+        let store = Store::open_follower(vfs, log, options.clock, options.rng, limits)?;
+        Self::of(store, clock, limits, exact, background)
+    }
+
+    /// Applies what another process has written. Returns the number of the last record that is shown now.
+    ///
+    /// Errors: `Invalid` where this process leads; `Corrupt` where the log does not reach back to what is shown, which has to be opened anew.
+    pub fn follow(&self) -> Result<u64> {
+        self.store.follow()
+    }
+
+    /// Takes the log over, after the last record of whoever had it: changes are taken from now on.
+    ///
+    /// Errors: those of [`Engine::follow`], and where another process leads. This one goes on to follow then.
+    pub fn lead(&self) -> Result<()> {
+        self.store.lead()
+    }
+
+    /// Whether another process takes changes, and this one follows.
+    pub fn follows(&self) -> bool {
+        self.store.follows()
+    }
+}
