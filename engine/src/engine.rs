@@ -165,7 +165,7 @@ impl Engine {
     pub fn open_with_log(vfs: Arc<dyn Vfs>, log: Arc<dyn Log>, options: Options) -> Result<Self> {
         let (clock, is_active) = (Arc::clone(&options.clock), options.background);
         let (limits, exact) = (options.limits, options.exact);
-        let store = Store::open(vfs, log, options.clock, options.rng, limits)?;
+        let store = Store::open(options.dependencies(vfs, log))?;
         Self::of(store, clock, limits, exact, is_active)
     }
 

@@ -11,9 +11,16 @@ use std::sync::Arc;
 use super::{Engine, Options};
 use crate::{
     error::Result,
-    store::{Log, Store},
+    store::{Dependencies, Log, Store},
     vfs::Vfs,
 };
+
+impl Options {
+    /// What a store is opened with on this disk and log.
+    pub(super) fn dependencies(self, vfs: Arc<dyn Vfs>, log: Arc<dyn Log>) -> Dependencies {
+        Dependencies { vfs, log, clock: self.clock, rng: self.rng, limits: self.limits }
+    }
+}
 
 impl Engine {
     /// Opens a store that another process has, to show what that one writes: [`Engine::follow`] applies it. Changes are refused with `Elsewhere`.
@@ -23,7 +30,7 @@ impl Engine {
     pub fn open_follower(vfs: Arc<dyn Vfs>, log: Arc<dyn Log>, options: Options) -> Result<Self> {
         let (clock, background) = (Arc::clone(&options.clock), options.background);
         let (limits, exact) = (options.limits, options.exact);
-        let store = Store::open_follower(vfs, log, options.clock, options.rng, limits)?;
+        let store = Store::open_follower(options.dependencies(vfs, log))?;
         Self::of(store, clock, limits, exact, background)
     }
 

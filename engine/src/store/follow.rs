@@ -129,33 +129,41 @@ impl Store {
         Superblock { db, hash_seed, generation: 0, checkpoints: Vec::new() }
     }
 
-    /// The segments that keys name; those that are open already are not opened again.
+    /// The segments that keys name.
     fn segments_of(&self, tree: &Tree, open: &Segments) -> Result<Vec<Arc<Segment>>> {
         let metas = tree.scan(SEGMENT_PREFIX, &[]).map(|(_, value)| SegmentMeta::read(value));
-        metas
-            .map(|meta| {
-                let meta = meta?;
-                match open.iter().find(|segment| *segment.meta() == meta) {
-                    Some(segment) => Ok(Arc::clone(segment)),
-                    None => open_segment(&*self.vfs, self.database(), meta),
-                }
-            })
-            .collect()
+        open_missing(
+            metas,
+            open,
+            |file| file.meta(),
+            |meta| open_segment(&*self.vfs, self.database(), meta),
+        )
     }
 
-    /// The id runs that keys name; those that are open already are not opened again.
+    /// The id runs that keys name.
     fn runs_of(&self, tree: &Tree, open: &[Arc<IdRun>]) -> Result<Vec<Arc<IdRun>>> {
         let metas = tree.scan(ID_RUN_PREFIX, &[]).map(|(_, value)| IdRunMeta::read(value));
-        metas
-            .map(|meta| {
-                let meta = meta?;
-                match open.iter().find(|run| *run.meta() == meta) {
-                    Some(run) => Ok(Arc::clone(run)),
-                    None => open_id_run(&*self.vfs, self.database().id, meta),
-                }
-            })
-            .collect()
+        open_missing(metas, open, IdRun::meta, |meta| {
+            open_id_run(&*self.vfs, self.database().id, meta)
+        })
     }
+}
+
+/// The files of these keys: those that are open already, and others, which are opened.
+fn open_missing<T, M: PartialEq>(
+    metas: impl Iterator<Item = Result<M>>,
+    open: &[Arc<T>],
+    meta_of: impl Fn(&T) -> &M,
+    open_file: impl Fn(M) -> Result<Arc<T>>,
+) -> Result<Vec<Arc<T>>> {
+    let one = |meta: Result<M>| {
+        let meta = meta?;
+        match open.iter().find(|file| *meta_of(file) == meta) {
+            Some(file) => Ok(Arc::clone(file)),
+            None => open_file(meta),
+        }
+    };
+    metas.map(one).collect()
 }
 
 /// Paths of segments that are in one list and not in another.

@@ -87,6 +87,20 @@ impl Default for Limits {
     }
 }
 
+/// Dependencies and limits of a store.
+pub struct Dependencies {
+    /// The disk with the data directory, or the cache of an object store.
+    pub vfs: Arc<dyn Vfs>,
+    /// Records and superblock.
+    pub log: Arc<dyn Log>,
+    /// Wall clock and monotonic time.
+    pub clock: Arc<dyn Clock>,
+    /// Source of names and identities.
+    pub rng: Arc<dyn Rng>,
+    /// When to flush and merge, and bounds.
+    pub limits: Limits,
+}
+
 /// An open data directory.
 pub struct Store {
     pub(super) vfs: Arc<dyn Vfs>,
@@ -187,23 +201,17 @@ impl Store {
     ///
     /// Errors: `Invalid` when another process has it or its format is newer, `Corrupt` naming file
     /// and offset of damage, and those of the log.
-    pub fn open(
-        vfs: Arc<dyn Vfs>,
-        log: Arc<dyn Log>,
-        clock: Arc<dyn Clock>,
-        rng: Arc<dyn Rng>,
-        limits: Limits,
-    ) -> Result<Self> {
-        let lock = prepare_directory(&*vfs)?;
+    pub fn open(with: Dependencies) -> Result<Self> {
+        let lock = prepare_directory(&*with.vfs)?;
+        let (vfs, log) = (&*with.vfs, &*with.log);
         let superblock = match log.superblock()? {
             Some(superblock) => superblock,
-            None => create(&*vfs, &*log, &*rng)?,
+            None => create(vfs, log, &*with.rng)?,
         };
-        let Recovered { version, dedup, writer, runs_lost } = recover(&*vfs, &*log, &superblock)?;
+        let Recovered { version, dedup, writer, runs_lost } = recover(vfs, log, &superblock)?;
         let log_meters = writer.meters();
         let sequencer = Sequencer::new(superblock.hash_seed, version, dedup, writer);
-        let parts = Parts { vfs, log, clock, rng, limits, lock };
-        let store = Self::of(parts, sequencer, superblock, Vec::new(), log_meters);
+        let store = Self::of(with, lock, sequencer, superblock, Vec::new(), log_meters);
         store.replace_lost_runs(&runs_lost)?;
         Ok(store)
     }
@@ -212,34 +220,29 @@ impl Store {
     ///
     /// Errors: `Invalid` where there is no database yet or another process has the directory, `Corrupt` naming what is damaged or missing: a file that the other
     /// process has dropped since the log was read is not damaged, so a start may be tried again.
-    pub fn open_follower(
-        vfs: Arc<dyn Vfs>,
-        log: Arc<dyn Log>,
-        clock: Arc<dyn Clock>,
-        rng: Arc<dyn Rng>,
-        limits: Limits,
-    ) -> Result<Self> {
-        let lock = prepare_directory(&*vfs)?;
+    pub fn open_follower(with: Dependencies) -> Result<Self> {
+        let lock = prepare_directory(&*with.vfs)?;
+        let (vfs, log) = (&*with.vfs, &*with.log);
         let superblock = log.superblock()?;
         let superblock = superblock.ok_or_else(|| Error::invalid("log", "has no database yet"))?;
-        let loaded = load(&*vfs, &*log, &superblock)?;
+        let loaded = load(vfs, log, &superblock)?;
         if let Some(lost) = loaded.runs_lost.first() {
             return Err(Error::corrupt(format!("id run {lost}"), "is damaged or missing"));
         }
         let sequencer = Sequencer::following(superblock.hash_seed, loaded.version, loaded.dedup);
-        let parts = Parts { vfs, log, clock, rng, limits, lock };
-        Ok(Self::of(parts, sequencer, superblock, loaded.recent, Arc::default()))
+        Ok(Self::of(with, lock, sequencer, superblock, loaded.recent, Arc::default()))
     }
 
     /// A store with the state that its sequencer has.
     fn of(
-        parts: Parts,
+        with: Dependencies,
+        lock: Box<dyn Any + Send + Sync>,
         sequencer: Sequencer,
         superblock: Superblock,
         recent: Vec<(u64, Arc<Rows>)>,
         log_meters: Arc<wal::LogMeters>,
     ) -> Self {
-        let Parts { vfs, log, clock, rng, limits, lock } = parts;
+        let Dependencies { vfs, log, clock, rng, limits } = with;
         let active_since_ms = (sequencer.version().active.rows() > 0).then(|| clock.now_ms());
         Self {
             log_meters: Mutex::new(log_meters),
@@ -470,16 +473,6 @@ impl Store {
 /// that was not.
 pub(super) fn waits(failed_at_ms: Option<i64>, now_ms: i64) -> bool {
     failed_at_ms.is_some_and(|failed| now_ms.abs_diff(failed) < RETRY_MS)
-}
-
-/// What a store is opened with.
-struct Parts {
-    vfs: Arc<dyn Vfs>,
-    log: Arc<dyn Log>,
-    clock: Arc<dyn Clock>,
-    rng: Arc<dyn Rng>,
-    limits: Limits,
-    lock: Box<dyn Any + Send + Sync>,
 }
 
 /// Takes the lock of a data directory and makes the directories in it that are missing.

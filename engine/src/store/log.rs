@@ -213,7 +213,7 @@ mod tests {
         event::{Event, Namespace},
         inspect::Inspection,
         keyspace::{KeyReader, Txn},
-        store::{Limits, Store, restore, sim_log::SimLog},
+        store::{Dependencies, Limits, Store, restore, sim_log::SimLog},
         vfs::{objects::ObjectVfs, sim::SimVfs, sim_objects::SimObjects},
         wal::file_of,
     };
@@ -230,7 +230,8 @@ mod tests {
         let rng = Arc::new(SeededRng::new(seed));
         let (disk, objects) = (Arc::new(disk.clone()), Arc::new(objects.clone()));
         let vfs = Arc::new(ObjectVfs::new(disk, objects, DIRECTORIES));
-        Store::open(vfs, Arc::new(log.clone()), clock, rng, Limits::default())
+        let log = Arc::new(log.clone());
+        Store::open(Dependencies { vfs, log, clock, rng, limits: Limits::default() })
     }
 
     fn send(store: &Store, id: &str) -> u32 {
@@ -386,7 +387,9 @@ mod tests {
         let rng = Arc::new(SeededRng::new(9));
         let own = FileLog::new(Arc::new(restored.clone()), clock.clone(), rng.clone(), 1 << 20);
         let vfs = Arc::new(restored.clone());
-        let store = Store::open(vfs, Arc::new(own), clock, rng, Limits::default()).unwrap();
+        let (files, limits) = (Arc::new(own), Limits::default());
+        let with = Dependencies { vfs, log: files, clock, rng, limits };
+        let store = Store::open(with).unwrap();
         assert_eq!((keys(&store), send(&store, "id 2"), send(&store, "id 3")), (2, 0, 1));
         drop(store);
         // And the file of records is one that a start reads.

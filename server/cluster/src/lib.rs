@@ -24,7 +24,11 @@ mod bucket;
 mod group;
 mod session;
 
+mod writer;
+
 mod log;
+
+mod lease;
 
 mod node;
 
@@ -32,7 +36,8 @@ mod migrate;
 
 pub use bucket::{Bucket, BucketUrl};
 pub use calls::Calls;
+pub use lease::Lease;
 pub use log::{Identity, PostgresLog};
 pub use migrate::{Migrated, migrate};
-pub use node::{Lease, Location, Node};
+pub use node::{Location, Node};
 pub use session::DatabaseSession;

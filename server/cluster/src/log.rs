@@ -1,28 +1,19 @@
 //! The log of a store, in PostgreSQL.
 //!
 //! ```text
-//! append(41, 2, …)      one statement: the end of the log moves from 41 to 43 and the group is inserted, if epoch, end and checksum are as
-//!                       the writer believes; else neither
-//!   inserted            the records are durable
-//!   refused             nothing was written: the disk of the database is full, it only reads
-//!   no row              another process leads: the writer has ended
-//!   connection lost     the epoch is raised, which waits for what is under way; then the log says whether it has the group
+//! read_after(17)     where the log ends, then the groups above record 17, checked by their checksums
+//! resume(tail)       takes the lease and raises the epoch, if log and superblock are still as they were read; gives the writer (`writer.rs`)
+//! replace, forget    the superblock, and groups that no checkpoint needs: for the process that leads alone
 //! ```
 //!
 //! Checksums run through the log: each group's is over that of the group before, its numbers and its bytes. A database that comes back
 //! without its newest groups, as a standby without synchronous replication may, is noticed by the next append.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use inlay_engine::{
     Error, Result, Rng, View,
-    remote::{
-        AppendError, Log, LogEnd, LogMeters, LogTail, LogWriter, Record, Superblock,
-        records_of_group,
-    },
+    remote::{Log, LogEnd, LogTail, LogWriter, Record, Superblock, records_of_group},
 };
 use tokio_postgres::{Row, types::Type};
 use uuid::Uuid;
@@ -30,7 +21,8 @@ use uuid::Uuid;
 use crate::{
     group::{self, RecordGroup},
     schema,
-    session::{DatabaseSession, Failure, PLACE},
+    session::{DatabaseSession, Failure, PLACE, Value},
+    writer::{PostgresWriter, fenced},
 };
 
 /// Time for which a lease is given.
@@ -89,7 +81,7 @@ pub struct State {
 
 impl State {
     fn of(row: &Row) -> Result<Self> {
-        let layout: i32 = row.get(0);
+        let layout: i32 = row.try_get(0).map_err(unreadable)?;
         if layout != schema::LAYOUT {
             let detail = format!(
                 "leads to tables of layout {layout}, and this build reads layout {}; use a newer build",
@@ -98,13 +90,13 @@ impl State {
             return Err(Error::invalid("metadata URL", detail));
         }
         Ok(Self {
-            superblock: row.get(1),
-            lsn_next: row.get(2),
-            chain: row.get(3),
-            leader: row.get(4),
-            lease_ms: row.get(5),
-            id: row.get(6),
-            system: row.get(7),
+            superblock: row.try_get(1).map_err(unreadable)?,
+            lsn_next: row.try_get(2).map_err(unreadable)?,
+            chain: row.try_get(3).map_err(unreadable)?,
+            leader: row.try_get(4).map_err(unreadable)?,
+            lease_ms: row.try_get(5).map_err(unreadable)?,
+            id: row.try_get(6).map_err(unreadable)?,
+            system: row.try_get(7).map_err(unreadable)?,
         })
     }
 }
@@ -165,7 +157,7 @@ impl PostgresLog {
         let (database, bytes) = (Uuid::from_bytes(superblock.db), superblock.encode());
         let (lsn_next, system) = (number(lsn_last.saturating_add(1))?, self.system()?);
         let inserted = self.session.run(move |client| async move {
-            let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 6] = [
+            let values: [Value<'_>; 6] = [
                 (&schema::LAYOUT, Type::INT4),
                 (&id, Type::UUID),
                 (&system, Type::INT8),
@@ -223,7 +215,7 @@ impl PostgresLog {
         let mut groups = Vec::new();
         loop {
             let rows = self.session.run_within(READ_TIME_MAX, move |client| async move {
-                let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] = [
+                let values: [Value<'_>; 3] = [
                     (&(after + 1), Type::INT8),
                     (&READ_GROUPS, Type::INT8),
                     (&READ_BYTES, Type::INT8),
@@ -232,12 +224,16 @@ impl PostgresLog {
             });
             let rows = rows.map_err(|failure| failure.error())?;
             for row in &rows {
+                let column = |index| row.try_get(index).map_err(unreadable);
+                let lsn_first = column(0)?;
+                let packed: Vec<u8> = row.try_get(5).map_err(unreadable)?;
+                let is_compressed = row.try_get(4).map_err(unreadable)?;
                 let group = RecordGroup {
-                    lsn_first: row.get(0),
-                    count: row.get(1),
-                    chain_before: row.get(2),
-                    chain: row.get(3),
-                    body: group::unpack(row.get(4), row.get(5), row.get(0))?,
+                    lsn_first,
+                    count: row.try_get(1).map_err(unreadable)?,
+                    chain_before: column(2)?,
+                    chain: column(3)?,
+                    body: group::unpack(is_compressed, packed, lsn_first)?,
                 };
                 after = group.lsn_last();
                 groups.push(group);
@@ -269,7 +265,7 @@ impl Log for PostgresLog {
             let (own, bytes) = (self.identity.own, next.encode());
             let newest = next.checkpoints.first().map_or(0, |newest| newest.lsn as i64);
             self.session.run(move |client| async move {
-                let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
+                let values: [Value<'_>; 3] =
                     [(&own, Type::UUID), (&bytes, Type::BYTEA), (&newest, Type::INT8)];
                 client.execute_typed(schema::REPLACE, &values).await
             })
@@ -315,7 +311,7 @@ impl Log for PostgresLog {
         let (lsn_next, chain) = (number(tail.lsn_last + 1)?, i64::from(tail.chain));
         let bytes = superblock.encode();
         let taken = self.session.run(move |client| async move {
-            let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 6] = [
+            let values: [Value<'_>; 6] = [
                 (&own, Type::UUID),
                 (&before, Type::UUID),
                 (&lsn_next, Type::INT8),
@@ -330,14 +326,8 @@ impl Log for PostgresLog {
             let detail = "another process leads, or has appended records since the log was read";
             return Err(Error::invalid("metadata URL", detail));
         };
-        Ok(Box::new(PostgresWriter {
-            session: Arc::new(self.session.another()),
-            own,
-            epoch,
-            chain,
-            unknown: None,
-            meters: Arc::default(),
-        }))
+        let session = Arc::new(self.session.another());
+        Ok(Box::new(PostgresWriter::new(session, own, epoch, chain)))
     }
 
     fn forget(&self, lsn: u64, _: Option<u64>) -> Result<()> {
@@ -370,126 +360,9 @@ impl Log for PostgresLog {
     }
 }
 
-/// The one process that appends.
-struct PostgresWriter {
-    session: Arc<DatabaseSession>,
-    own: Uuid,
-    epoch: i64,
-    /// Checksum of the last group.
-    chain: i64,
-    /// First record of a group of which is not known whether it was inserted.
-    unknown: Option<i64>,
-    meters: Arc<LogMeters>,
-}
-
-impl PostgresWriter {
-    /// Inserts a group, if the log is as this writer believes. Returns whether it is.
-    fn insert(&self, group: &RecordGroup) -> Result<bool, Failure> {
-        let (epoch, next) = (self.epoch, group.lsn_last() + 1);
-        let (first, count) = (group.lsn_first, group.count);
-        let (before, chain) = (group.chain_before, group.chain);
-        let (is_compressed, body) = group::pack(&group.body);
-        let inserted = self.session.run(move |client| async move {
-            let values: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 8] = [
-                (&epoch, Type::INT8),
-                (&first, Type::INT8),
-                (&count, Type::INT4),
-                (&before, Type::INT8),
-                (&chain, Type::INT8),
-                (&is_compressed, Type::BOOL),
-                (&body, Type::BYTEA),
-                (&next, Type::INT8),
-            ];
-            client.execute_typed(schema::APPEND, &values).await
-        });
-        inserted.map(|rows| rows > 0)
-    }
-
-    /// Whether the log has a group of which nothing was known. Afterwards it cannot come there any more by what was sent before.
-    ///
-    /// Errors: `Ok(None)` where another process leads.
-    fn find(&mut self, group: &RecordGroup) -> Result<Option<bool>, Failure> {
-        let (own, first) = (self.own, group.lsn_first);
-        let found = self.session.run(move |client| async move {
-            let raised = client.query_typed(schema::RAISE, &[(&own, Type::UUID)]).await?;
-            let Some(epoch) = raised.first().map(|row| row.get::<_, i64>(0)) else {
-                return Ok(None);
-            };
-            let rows = client.query_typed(schema::CHAIN_OF, &[(&first, Type::INT8)]).await?;
-            Ok(Some((epoch, rows.first().map(|row| row.get::<_, i64>(0)))))
-        });
-        Ok(found?.map(|(epoch, chain)| {
-            self.epoch = epoch;
-            chain == Some(group.chain)
-        }))
-    }
-
-    /// Inserts a group, or says that it is there already.
-    fn append_group(&mut self, group: &RecordGroup) -> Result<(), AppendError> {
-        if self.unknown == Some(group.lsn_first) {
-            match self.find(group) {
-                Ok(None) => return Err(AppendError::Fatal(fenced())),
-                Ok(Some(true)) => {
-                    self.unknown = None;
-                    return Ok(());
-                }
-                Ok(Some(false)) => self.unknown = None,
-                Err(failure) => return Err(AppendError::Unknown(failure.error())),
-            }
-        }
-        match self.insert(group) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(AppendError::Fatal(fenced())),
-            Err(
-                failure @ (Failure::Unreachable(_) | Failure::Unsafe(_) | Failure::Refused(..)),
-            ) => Err(AppendError::Retry(failure.error())),
-            Err(failure @ Failure::Lost(_)) => {
-                // A statement that was cancelled may still be on its way on this connection.
-                self.session.drop_client();
-                self.unknown = Some(group.lsn_first);
-                Err(AppendError::Unknown(failure.error()))
-            }
-        }
-    }
-}
-
-impl LogWriter for PostgresWriter {
-    fn append(&mut self, lsn_first: u64, count: u32, body: &[u8]) -> Result<(), AppendError> {
-        let group =
-            RecordGroup::new(lsn_first, count, self.chain, body).map_err(AppendError::Retry)?;
-        let start = Instant::now();
-        let mut appended = self.append_group(&group);
-        if matches!(appended, Err(AppendError::Unknown(_))) {
-            // Most connections are lost for a moment: a restart of the database, a balancer that closed it.
-            appended = self.append_group(&group);
-        }
-        appended?;
-        self.chain = group.chain;
-        self.meters.sync_us.record(start.elapsed().as_micros() as u64);
-        self.meters.group_records.record(u64::from(count));
-        self.meters.bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn rotate(&mut self) {}
-
-    fn end(&self) -> Option<LogEnd> {
-        None
-    }
-
-    fn meters(&self) -> Arc<LogMeters> {
-        Arc::clone(&self.meters)
-    }
-}
-
-/// The error of a process that does not lead any more.
-fn fenced() -> Error {
-    let detail = "the log goes on elsewhere: another process leads, or the database came back without its newest records; this process has ended";
-    Error::Io {
-        place: PLACE.to_owned(),
-        kind: std::io::ErrorKind::PermissionDenied,
-        detail: detail.to_owned(),
-    }
+/// A column that is not of the type that it was made with.
+fn unreadable(error: tokio_postgres::Error) -> Error {
+    Error::corrupt("the schema inlay", error.to_string())
 }
 
 /// A record's number as the database has it.

@@ -9,12 +9,8 @@
 //! ```
 
 use std::{
-    any::Any,
     path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -23,39 +19,25 @@ use inlay_engine::{
     Engine, Error, Options, OsVfs, Result, SystemRng, Vfs, VfsFile,
     remote::{Log as _, ObjectVfs, Superblock},
 };
-use parking_lot::Mutex;
-use rustix::time::{ClockId, clock_gettime};
-use tokio::sync::Notify;
-use tokio_postgres::types::{ToSql, Type};
-use tracing::{info, warn};
+use tracing::info;
 use uuid::Uuid;
 
 use crate::{
     bucket::BucketUrl,
     calls::Calls,
-    log::{Identity, LEASE_MS, PostgresLog},
-    schema,
-    session::{DatabaseSession, Failure},
+    lease::Lease,
+    log::{Identity, PostgresLog},
+    session::DatabaseSession,
 };
 
 /// Directories whose files are in the bucket.
 pub const DIRECTORIES: &[&str] = &["seg", "ids", "ckpt"];
-/// How often the lease is renewed.
-const RENEW_EVERY: Duration = Duration::from_secs(2);
-/// How often a lease that could not be renewed is tried again.
-const RENEW_AGAIN: Duration = Duration::from_millis(500);
 /// How long a start waits for another process to end.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 /// How often it looks.
 const WAIT_EVERY: Duration = Duration::from_millis(100);
-/// Longest time for giving the lease back.
-const RELEASE_TIME_MAX: Duration = Duration::from_secs(3);
 /// The lock of the data directory while it is prepared as a cache; the store has its own.
 const CACHE_LOCK: &str = "CACHE.lock";
-/// How often is looked whether a lease was renewed that was taken just now.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Part of a lease in which it is not relied on: clocks run at different speeds, and an answer takes time.
-const MARGIN: Duration = Duration::from_secs(1);
 
 /// Where a store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,36 +53,6 @@ pub struct Node {
     /// The store, open and leading.
     pub engine: Engine,
     lease: Lease,
-}
-
-/// The lease of this process. Clones share it; where the last one goes, it is given back.
-#[derive(Clone)]
-pub struct Lease(Arc<LeaseGuard>);
-
-/// Gives the lease back when it goes.
-struct LeaseGuard(Arc<LeaseState>);
-
-impl Drop for LeaseGuard {
-    fn drop(&mut self) {
-        self.0.end();
-    }
-}
-
-/// What the task that renews the lease shares with those who ask for it.
-struct LeaseState {
-    session: Arc<DatabaseSession>,
-    own: Uuid,
-    /// Until when it is valid, by a clock that counts while the machine sleeps.
-    until: Mutex<Duration>,
-    /// Whether the store is open, and so has taken the lease.
-    is_open: AtomicBool,
-    is_lost: AtomicBool,
-    /// Whether it is to be given back, and whether that was tried.
-    is_ending: AtomicBool,
-    has_ended: AtomicBool,
-    wake: Notify,
-    /// The data directory is this process's own.
-    cache_lock: Mutex<Option<Box<dyn Any + Send + Sync>>>,
 }
 
 impl Node {
@@ -140,22 +92,11 @@ impl Node {
         write_text(&disk, "LEADER", &format!("{own} {}", boot_id()))?;
         let bucket = bucket_url.of(calls.clone(), id);
         let vfs = ObjectVfs::new(Arc::new(disk), Arc::new(bucket), DIRECTORIES);
-        let lease = Lease::new(session.another(), own);
         // Before the store has taken it: what comes between then and the end of `open` may take longer than a lease.
-        calls.spawn(Arc::clone(&lease.0.0).keep(calls.clone()));
+        let lease = Lease::new(&calls, session.another(), own, cache_lock);
         let engine = Engine::open_with_log(Arc::new(vfs), Arc::new(log), options)?;
-        lease.0.0.is_open.store(true, Ordering::Relaxed);
-        // Whoever asks from now on is to be answered.
-        let start = Instant::now();
-        while !lease.is_valid() {
-            if lease.is_lost() || start.elapsed() > WAIT_MAX {
-                let detail = "has given the lease to another process, or does not answer";
-                return Err(Error::invalid("metadata URL", detail));
-            }
-            thread::sleep(LOOK_EVERY);
-        }
+        lease.opened()?;
         info!(log = %id, "this process leads");
-        *lease.0.0.cache_lock.lock() = Some(cache_lock);
         Ok(Self { engine, lease })
     }
 
@@ -163,114 +104,6 @@ impl Node {
     pub fn split(self) -> (Engine, Lease) {
         (self.engine, self.lease)
     }
-}
-
-impl Lease {
-    fn new(session: DatabaseSession, own: Uuid) -> Self {
-        Self(Arc::new(LeaseGuard(Arc::new(LeaseState {
-            session: Arc::new(session),
-            own,
-            until: Mutex::new(Duration::ZERO),
-            is_open: AtomicBool::new(false),
-            is_lost: AtomicBool::new(false),
-            is_ending: AtomicBool::new(false),
-            has_ended: AtomicBool::new(false),
-            wake: Notify::new(),
-            cache_lock: Mutex::new(None),
-        }))))
-    }
-
-    /// Whether the lease ended without having been given back: another process may lead.
-    pub fn is_lost(&self) -> bool {
-        self.0.0.is_lost.load(Ordering::Relaxed)
-    }
-
-    /// Whether no other process can lead now, so that what this one reads is the newest.
-    pub fn is_valid(&self) -> bool {
-        !self.is_lost() && now() + MARGIN < *self.0.0.until.lock()
-    }
-
-    /// Renews the lease no more: the store of this process cannot go on.
-    pub fn give_up(&self) {
-        self.0.0.is_lost.store(true, Ordering::Relaxed);
-        self.0.0.wake.notify_one();
-    }
-
-    /// Gives the lease back, so that the next process need not wait until it ends. After the store is closed; blocks for some seconds at most.
-    pub fn release(&self) {
-        self.0.0.end();
-        let start = Instant::now();
-        while !self.0.0.has_ended.load(Ordering::Relaxed) && start.elapsed() < RELEASE_TIME_MAX {
-            thread::sleep(LOOK_EVERY);
-        }
-    }
-}
-
-impl LeaseState {
-    /// Ends it for this process at once, and has it given back.
-    fn end(&self) {
-        *self.until.lock() = Duration::ZERO;
-        self.is_ending.store(true, Ordering::Relaxed);
-        self.wake.notify_one();
-    }
-
-    /// Renews the lease until it is given back or lost. `_calls` keeps the runtime that this runs on.
-    async fn keep(self: Arc<Self>, _calls: Calls) {
-        let mut lsn_seen = 0;
-        while !self.is_ending.load(Ordering::Relaxed) && !self.is_lost.load(Ordering::Relaxed) {
-            let pause = self.renew(&mut lsn_seen).await;
-            let _ = tokio::time::timeout(pause, self.wake.notified()).await;
-        }
-        if self.is_ending.load(Ordering::Relaxed) && !self.is_lost.load(Ordering::Relaxed) {
-            let own = self.own;
-            let released = self.session.run_here(move |client| async move {
-                client.execute_typed(schema::RELEASE, &[(&own, Type::UUID)]).await
-            });
-            let released = tokio::time::timeout(RELEASE_TIME_MAX, released).await;
-            if !matches!(released, Ok(Ok(_))) {
-                warn!("the lease could not be given back, and ends by itself");
-            }
-        }
-        self.has_ended.store(true, Ordering::Relaxed);
-    }
-
-    /// Renews the lease once. How long it is until the next time.
-    async fn renew(&self, lsn_seen: &mut i64) -> Duration {
-        let (own, start) = (self.own, now());
-        let renewed = self.session.run_here(move |client| async move {
-            let values: [(&(dyn ToSql + Sync), Type); 2] =
-                [(&own, Type::UUID), (&(LEASE_MS as f64), Type::FLOAT8)];
-            let rows = client.query_typed(schema::RENEW, &values).await?;
-            Ok(rows.first().map(|row| row.get::<_, i64>(0)))
-        });
-        let renewed = tokio::time::timeout(RENEW_EVERY, renewed).await;
-        match renewed.unwrap_or_else(|_| Err(Failure::Lost("no answer".to_owned()))) {
-            Ok(None) if !self.is_open.load(Ordering::Relaxed) => WAIT_EVERY,
-            // Another process leads; or the database came back without records that this one has seen.
-            Ok(lsn_next) if lsn_next.is_none_or(|lsn_next| lsn_next < *lsn_seen) => {
-                self.is_lost.store(true, Ordering::Relaxed);
-                Duration::ZERO
-            }
-            Ok(lsn_next) => {
-                *lsn_seen = lsn_next.unwrap_or(*lsn_seen);
-                if !self.is_ending.load(Ordering::Relaxed) {
-                    *self.until.lock() = start + Duration::from_millis(LEASE_MS as u64);
-                }
-                RENEW_EVERY
-            }
-            Err(failure) => {
-                self.session.drop_client();
-                warn!(error = %failure.error(), "the lease could not be renewed");
-                RENEW_AGAIN
-            }
-        }
-    }
-}
-
-/// Time since the machine was started, with the time that it slept: a lease ends meanwhile.
-fn now() -> Duration {
-    let time = clock_gettime(ClockId::Boottime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// The process that had this directory before this one, and has ended: this machine has not been started since, so the directory is no copy.

@@ -22,6 +22,7 @@ use tokio_postgres::{
     Client, Config,
     config::{Host, SslMode},
     error::{Severity, SqlState},
+    types::{ToSql, Type},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
@@ -36,6 +37,9 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(3);
 const CALL_TIME_MAX: Duration = Duration::from_secs(8);
 /// After a failed connection none is tried for so long: callers that wait for each other would each wait for a timeout.
 const PAUSE: Duration = Duration::from_millis(300);
+
+/// A value of a statement, with its type: so a statement is one round trip, and no pooler has to know it.
+pub type Value<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// Why a statement has no result.
 #[derive(Debug)]

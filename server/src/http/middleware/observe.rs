@@ -63,7 +63,7 @@ pub fn observe(
             true => answer_of(answer).await,
             false => not_leading(),
         };
-        // Not once more: what is read after this is at least as new as what was there at this moment, which was the newest.
+        // Once is enough: whatever is read later is at least as new as this moment, in which no other process could lead.
         let response = in_one_shape(response);
         observed(&http, response, id, method_name, path, started)
     }
