@@ -8,7 +8,7 @@ import type { AnyComponent } from "preact";
 import { address, environment, PRODUCTION } from "./state/environment";
 import { endedSession } from "./state/interrupts";
 import { may, me } from "./state/session";
-import { OPEN_ROUTES, ROUTES, type PageRoute } from "./routes";
+import { OPEN_PATHS, ROUTES, type PageRoute } from "./routes";
 import { Interrupts } from "./shell/interrupts";
 import { Missing, Unloadable } from "./shell/missing";
 import { Palette } from "./shell/palette";
@@ -19,9 +19,10 @@ import { texts } from "./texts/en";
 
 const ROOT = "/console/";
 
+const Entrance = lazy(() => import("./pages/entrance"));
+
 const components = new Map<PageRoute["load"], AnyComponent>();
-for (const { load } of [...ROUTES, ...OPEN_ROUTES])
-  components.set(load, lazy(load as () => Promise<{ default: AnyComponent }>));
+for (const { load } of ROUTES) components.set(load, lazy(load as () => Promise<{ default: AnyComponent }>));
 
 const routesOf = (routes: readonly PageRoute[]) =>
   routes.map(({ path, load }) => (
@@ -39,7 +40,7 @@ export function App() {
 
 function Layout() {
   const { path, route, url } = useLocation();
-  const isOpen = OPEN_ROUTES.some((page) => path === ROOT + page.path);
+  const isOpen = OPEN_PATHS.some((open) => path === ROOT + open);
   const isInside = me.value !== null && !isOpen;
   useEffect(() => {
     const known = me.value?.org.environments.map(({ name }) => name);
@@ -52,12 +53,8 @@ function Layout() {
   }, [path]);
   if (!isInside) {
     return (
-      <ErrorBoundary>
-        <Router>
-          {routesOf(OPEN_ROUTES)}
-          <Route default component={Blank} />
-        </Router>
-      </ErrorBoundary>
+      // Without a router: it would show the next form in the place of the last one, and then replace it with what was typed.
+      <ErrorBoundary>{isOpen ? <Entrance /> : <Blank />}</ErrorBoundary>
     );
   }
   return (

@@ -101,11 +101,5 @@ export const ROUTES: readonly PageRoute[] = [
   { path: "account", load: () => import("./pages/account") },
 ];
 
-/** Pages for visitors without a session. */
-export const OPEN_ROUTES: readonly PageRoute[] = [
-  { path: "login", load: () => import("./pages/entrance") },
-  { path: "register", load: () => import("./pages/entrance") },
-  { path: "invite", load: () => import("./pages/entrance") },
-  { path: "forgot-password", load: () => import("./pages/entrance") },
-  { path: "reset-password", load: () => import("./pages/entrance") },
-];
+/** Paths for visitors without a session, all of them the entrance's. */
+export const OPEN_PATHS: readonly string[] = ["login", "register", "invite", "forgot-password", "reset-password"];

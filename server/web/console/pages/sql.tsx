@@ -3,7 +3,7 @@
 // `?sql=…` opens a statement that another page has written, `?query=ID` a saved one.
 
 import { useLocation } from "preact-iso";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { saveCsv } from "../../shared/file.js";
 import { lazy } from "../../shared/ui.js";
 import { answer, api, ApiError, type Schemas } from "../api/client";
@@ -64,7 +64,8 @@ export default function SqlPage() {
   const templates = templatesOf(events);
   const names = useMemo(() => events.map(({ event_name }) => event_name), [discovered.value]);
 
-  useEffect(() => writeTabs(tabs), [tabs]);
+  // With what is shown: a reload right after it loses nothing.
+  useLayoutEffect(() => writeTabs(tabs), [tabs]);
   const change = (part: Partial<Tab>) =>
     setTabs((now) => ({ ...now, tabs: now.tabs.map((one) => (one.id === tab.id ? { ...one, ...part } : one)) }));
   const open = (made: Tab) =>
