@@ -182,9 +182,17 @@ test("neither Done nor Publish passes over what is not saved", async ({ page, or
   const { id } = await one.dashboard("Usage", WIDGETS, true);
   await open(one, `dashboards/${id}?edit=1`);
   await one.ask("PATCH", `/v1/dashboards/${id}`, { name: "Theirs" });
+  // The change is stored by itself after a moment; its refusal must not come before the page is to be published.
+  let publishing;
+  const asked = new Promise((resolve) => (publishing = resolve));
+  await page.route("**/v1/dashboards/**", async (route) => {
+    if (route.request().method() === "PATCH") await asked;
+    await route.continue();
+  });
   await page.getByLabel("Name").fill("Mine");
   await page.getByRole("button", { name: "Publish" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Publish" }).click();
+  publishing();
   await expect(page.getByText("isn’t saved yet, so nothing was published")).toBeVisible();
   expect((await one.ask("GET", `/v1/dashboards/${id}/published`)).name).toBe("Usage");
   await page
