@@ -8,7 +8,7 @@ import type { AnyComponent } from "preact";
 import { address, environment, PRODUCTION } from "./state/environment";
 import { endedSession } from "./state/interrupts";
 import { may, me } from "./state/session";
-import { OPEN_PATHS, ROUTES, type PageRoute } from "./routes";
+import { loadEntrance, OPEN_PATHS, ROUTES, type PageRoute } from "./routes";
 import { Interrupts } from "./shell/interrupts";
 import { Missing, Unloadable } from "./shell/missing";
 import { Palette } from "./shell/palette";
@@ -19,7 +19,7 @@ import { texts } from "./texts/en";
 
 const ROOT = "/console/";
 
-const Entrance = lazy(() => import("./pages/entrance"));
+const Entrance = lazy(loadEntrance);
 
 const components = new Map<PageRoute["load"], AnyComponent>();
 for (const { load } of ROUTES) components.set(load, lazy(load as () => Promise<{ default: AnyComponent }>));

@@ -101,5 +101,8 @@ export const ROUTES: readonly PageRoute[] = [
   { path: "account", load: () => import("./pages/account") },
 ];
 
-/** Paths for visitors without a session, all of them the entrance's. */
+/** The page of visitors without a session, whichever of its paths they are at. */
+export const loadEntrance = () => import("./pages/entrance");
+
+/** Paths for visitors without a session. */
 export const OPEN_PATHS: readonly string[] = ["login", "register", "invite", "forgot-password", "reset-password"];
