@@ -34,6 +34,7 @@ mod total_exprs;
 mod count_codes;
 mod ordered_lists;
 mod percentiles;
+mod whole_sums;
 
 mod partitioned_work;
 
@@ -69,3 +70,4 @@ pub use partial_aggregates::of_scan;
 pub use percentiles::{percentile_cont, percentiles};
 pub use state_functions::aggregates;
 pub use total_exprs::is_total;
+pub use whole_sums::WholeSums;

@@ -30,8 +30,11 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
-use datafusion_common::{DFSchema, Result, ScalarValue};
-use datafusion_expr::{Aggregate, Expr};
+use datafusion_common::{
+    DFSchema, Result, ScalarValue,
+    tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
+};
+use datafusion_expr::{Aggregate, AggregateUDF, Expr};
 use datafusion_physical_expr::{
     PhysicalExpr, aggregate::LoweredAggregateBuilder, expressions::Literal,
 };
@@ -40,8 +43,11 @@ use datafusion_physical_plan::{
     aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy},
 };
 
-use super::exprs::Exprs;
-use crate::{aggregate::needs_whole_groups, rules::grouping_sets};
+use super::exprs::{Exprs, checked};
+use crate::{
+    aggregate::{WholeSums, needs_whole_groups},
+    rules::grouping_sets,
+};
 
 /// Columns to group by: the expression and the name of each.
 type Columns = Vec<(Arc<dyn PhysicalExpr>, String)>;
@@ -61,10 +67,22 @@ pub fn plan(
     let (mut functions, mut filters) = (Vec::new(), Vec::new());
     for expr in &aggregate.aggr_expr {
         let Exprs { props, subqueries } = exprs;
-        let function = LoweredAggregateBuilder::new(expr, logical, &physical, props, subqueries);
-        let function = function.build()?;
-        functions.push(function.aggregate);
-        filters.push(function.filter);
+        let lowered = |expr: &Expr| {
+            LoweredAggregateBuilder::new(expr, logical, &physical, props, subqueries).build()
+        };
+        let mut function = lowered(expr)?;
+        let (called, result) = (function.aggregate.fun(), function.aggregate.field());
+        if let Some(whole) = WholeSums::instead_of(called, result.data_type()) {
+            function = lowered(&with_function(expr, &Arc::new(whole))?)?;
+        }
+        let arguments = function.aggregate.expressions().into_iter().map(checked);
+        let arguments = arguments.collect::<Result<_>>()?;
+        let orders = function.aggregate.order_bys().iter().map(|order| Arc::clone(&order.expr));
+        let with_checks = function
+            .aggregate
+            .with_new_expressions(arguments, orders.map(checked).collect::<Result<_>>()?);
+        functions.push(with_checks.map_or(function.aggregate, Arc::new));
+        filters.push(function.filter.map(checked).transpose()?);
     }
     // One function that needs them decides for all: rows of a group are in one partition, and the others are aggregated there, too.
     let needs_whole_groups = functions.iter().any(|function| {
@@ -96,6 +114,18 @@ pub fn plan(
     let functions = partial.aggr_expr().to_vec();
     let groups = partial.group_expr().as_final();
     Ok(Arc::new(AggregateExec::try_new(mode, groups, functions, filters, partial, physical)?))
+}
+
+/// An aggregate with another function, under the same name.
+fn with_function(expr: &Expr, function: &Arc<AggregateUDF>) -> Result<Expr> {
+    let with = expr.clone().transform_down(|part| match part {
+        Expr::AggregateFunction(mut call) => {
+            call.func = Arc::clone(function);
+            Ok(Transformed::new(Expr::AggregateFunction(call), true, TreeNodeRecursion::Jump))
+        }
+        part => Ok(Transformed::no(part)),
+    });
+    with.map(|expr| expr.data)
 }
 
 /// The keys of groups: none, those of one set, or those of several sets with a list of the columns that are null in each.

@@ -63,7 +63,7 @@ impl Exprs<'_> {
 
 /// An expression whose integers do not wrap: what is too large is an error, as in PostgreSQL. Each binary operator in it gets the check;
 /// comparisons and doubles are as before.
-fn checked(expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+pub fn checked(expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
     let checked = expr.transform_up(|part| {
         let Some(binary) = part.downcast_ref::<BinaryExpr>() else {
             return Ok(Transformed::no(part));

@@ -20,6 +20,7 @@
 //!   timestamp_casts         the casts that coercion has added          instant(timestamp)
 //!   intervals               timestamp + INTERVAL '1 hour'              timestamp + 3,600,000 ms
 //!   literals                'acme' = tenant_id                         tenant_id = 'acme'
+//!   whole_constants         2 * 30 + n                                 60 + n, or an error where the library goes round
 //!   in_lists                x IN (1, 2) AND x IN (2, 3)                x IN (2)
 //!   rounded_casts           CAST(3.5 AS bigint)                        CAST(nearest(3.5) AS bigint)
 //!   grouping_sets           count(DISTINCT …) by GROUPING SETS         UNION ALL of an aggregate for each set
@@ -55,6 +56,7 @@ mod short_times;
 mod signed_numbers;
 mod times_of_dates;
 mod timestamp_casts;
+mod whole_constants;
 mod zeros_without_sign;
 
 mod dictionary_columns;
@@ -101,4 +103,5 @@ pub use signed_numbers::SIGNED_NUMBERS;
 pub use times_of_dates::TIMES_OF_DATES;
 pub use timestamp_casts::PreserveTimestampCasts;
 pub use value_counts::value_count;
+pub use whole_constants::WHOLE_CONSTANTS;
 pub use zeros_without_sign::ZEROS_WITHOUT_SIGN;

@@ -53,7 +53,7 @@ use crate::{
         DISTINCT_AS_GROUPS, DistinctSetsAsUnion, FRAMES, NULLS_OF_LISTS, PERCENTILES_TOGETHER,
         PROPAGATE_VALUES, PreserveTimestampCasts, PropertiesAsColumns, ROUNDED_CASTS,
         SECONDS_OF_TIMES, SEMI_JOINS_OF_GROUPS, SIGNED_NUMBERS, TIMES_IN_MILLISECONDS,
-        TIMES_OF_DATES,
+        TIMES_OF_DATES, WHOLE_CONSTANTS,
     },
 };
 
@@ -110,6 +110,7 @@ impl Library {
         analyzers.push(Arc::new(SECONDS_OF_TIMES));
         analyzers.push(Arc::new(PreserveTimestampCasts::Added));
         analyzers.push(Arc::new(ADD_DURATIONS));
+        analyzers.push(Arc::new(WHOLE_CONSTANTS));
         analyzers.push(Arc::new(CONSTANTS_RIGHT));
         analyzers.push(Arc::new(NULLS_OF_LISTS));
         analyzers.push(Arc::new(ROUNDED_CASTS));

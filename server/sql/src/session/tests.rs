@@ -302,6 +302,25 @@ fn mistakes_are_explained() {
         ("SELECT count(*) FROM events WHERE", "syntax"),
         ("SELECT count(*) + 9223372036854775807 FROM events", "verflow"),
         ("SELECT length(tenant_id) * 9223372036854775807 FROM events", "verflow"),
+        ("SELECT 9223372036854775807 + 1", "verflow"),
+        ("SELECT 3 * 9223372036854775807 + count(*) FROM events", "verflow"),
+        ("SELECT -(-9223372036854775807 - 1)", "verflow"),
+        ("SELECT -n FROM (VALUES (-9223372036854775807 - 1), (1)) AS t(n)", "verflow"),
+        ("SELECT max(length(tenant_id) * 9223372036854775807) FROM events", "verflow"),
+        ("SELECT avg(length(tenant_id) * 9223372036854775807) FROM events", "verflow"),
+        (
+            "SELECT count(*) FILTER (WHERE length(tenant_id) * 9223372036854775807 > 0) FROM events",
+            "verflow",
+        ),
+        ("SELECT sum(n) FROM (VALUES (9223372036854775807), (1)) AS t(n)", "out of range"),
+        (
+            "SELECT k, sum(n) FROM (VALUES (1, 9223372036854775807), (1, 1)) AS t(k, n) GROUP BY k",
+            "out of range",
+        ),
+        (
+            "SELECT sum(n) OVER (ORDER BY n) FROM (VALUES (9223372036854775807), (1)) AS t(n)",
+            "out of range",
+        ),
     ] {
         let refusal = refused(sql, Vec::new());
         assert_eq!(refusal.reason, Reason::Invalid, "{sql}: {refusal:?}");
@@ -348,6 +367,9 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
         "SELECT e.string_props['plan'] FROM events e JOIN events_daily d ON e.tenant_id = d.tenant_id AND e.string_props['plan'] = d.event_name",
         "SELECT event_id FROM events WHERE timestamp > now() - INTERVAL '7 days' AND event_name IN ('call', 'login')",
         "SELECT DISTINCT numeric_props['ms'] FROM events WHERE string_props['plan'] = 'pro' OR string_props['plan'] = 'free'",
+        "SELECT avg(numeric_props['ms']) OVER (PARTITION BY string_props['plan'] ORDER BY timestamp) FROM events",
+        "SELECT event_id, string_props['plan'], lag(numeric_props['ms']) OVER (PARTITION BY user_id, string_props['plan'] ORDER BY numeric_props['ms']) FROM events",
+        "SELECT event_id, rank() OVER (ORDER BY numeric_props['ms'] DESC) FROM events WHERE string_props['plan'] = 'pro' OR string_props['plan'] = 'free'",
     ] {
         let plan = planned(sql);
         let scan = plan.lines().find(|line| line.contains("RowsExec")).unwrap();

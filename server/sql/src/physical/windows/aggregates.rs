@@ -22,7 +22,7 @@ use arrow::{
     compute::SortOptions,
     datatypes::{DataType, Float64Type, Int64Type, UInt64Type},
 };
-use datafusion_common::{Result, internal_err};
+use datafusion_common::{Result, exec_err, internal_err};
 
 use crate::row_order::in_order;
 
@@ -84,32 +84,15 @@ pub fn sums(
     Ok(match values.data_type() {
         DataType::Int64 => {
             let all = values.as_primitive::<Int64Type>().values();
-            // Of integers that wrap, a sum is the difference of two.
-            let before = running(
-                values.len(),
-                |row| if is_valid(row) { all[row] } else { 0 },
-                i64::wrapping_add,
-            );
-            let sum = |frame: &Range<usize>| before[frame.end].wrapping_sub(before[frame.start]);
-            Arc::new(
-                frames
-                    .map(|frame| (counts.within(&frame) > 0).then(|| sum(&frame)))
-                    .collect::<Int64Array>(),
-            )
+            let value = |row: usize| if is_valid(row) { i128::from(all[row]) } else { 0 };
+            let sums = whole_sums(values.len(), value, frames, counts);
+            Arc::new(sums.collect::<Result<Int64Array>>()?)
         }
         DataType::UInt64 => {
             let all = values.as_primitive::<UInt64Type>().values();
-            let before = running(
-                values.len(),
-                |row| if is_valid(row) { all[row] } else { 0 },
-                u64::wrapping_add,
-            );
-            let sum = |frame: &Range<usize>| before[frame.end].wrapping_sub(before[frame.start]);
-            Arc::new(
-                frames
-                    .map(|frame| (counts.within(&frame) > 0).then(|| sum(&frame)))
-                    .collect::<UInt64Array>(),
-            )
+            let value = |row: usize| if is_valid(row) { i128::from(all[row]) } else { 0 };
+            let sums = whole_sums(values.len(), value, frames, counts);
+            Arc::new(sums.collect::<Result<UInt64Array>>()?)
         }
         DataType::Float64 => {
             let all = values.as_primitive::<Float64Type>().values();
@@ -131,6 +114,28 @@ pub fn sums(
             Arc::new(each.collect::<Float64Array>())
         }
         other => return internal_err!("a sum of {other}"),
+    })
+}
+
+/// Sums of integers of frames, each the difference of two; null where no row is counted.
+///
+/// Errors: one that is too large for its type.
+fn whole_sums<T: TryFrom<i128>>(
+    rows: usize,
+    value: impl Fn(usize) -> i128,
+    frames: impl Iterator<Item = Range<usize>>,
+    counts: &Counts,
+) -> impl Iterator<Item = Result<Option<T>>> {
+    let before = running(rows, value, |a: i128, b| a + b);
+    frames.map(move |frame| {
+        if counts.within(&frame) == 0 {
+            return Ok(None);
+        }
+        let sum = before[frame.end] - before[frame.start];
+        match T::try_from(sum) {
+            Ok(sum) => Ok(Some(sum)),
+            Err(_) => exec_err!("integer out of range: a sum is {sum}"),
+        }
     })
 }
 
