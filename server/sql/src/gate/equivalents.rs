@@ -6,6 +6,7 @@
 //! date(timestamp)                                  CAST(timestamp AS DATE)
 //! timestamp - 3 * INTERVAL '1 day'                 timestamp - INTERVAL '3 day'
 //! substring(user_id FROM '[0-9]+$')                (regexp_match(user_id, '([0-9]+$)'))[1]
+//! regr_r2(y, x)                                    CASE WHEN regr_syy(y, x) = 0 AND regr_sxx(y, x) > 0 THEN 1.0 ELSE regr_r2(y, x) END
 //! ```
 //!
 //! Of a pattern with groups PostgreSQL shows the first one, as `regexp_match` does. A number of intervals that stands in a column is left as it is:
@@ -13,10 +14,14 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, Query, Subscript, Value,
-    ValueWithSpan, VisitMut as _, VisitorMut,
+use datafusion_sql::sqlparser::{
+    ast::{
+        AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg,
+        FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName,
+        Query, Subscript, Value, ValueWithSpan, VisitMut as _, VisitorMut,
+    },
+    dialect::PostgreSqlDialect,
+    parser::Parser,
 };
 
 use super::{
@@ -74,6 +79,7 @@ fn any_as_in(expr: &mut Expr) {
 fn equivalent(expr: &mut Expr) {
     let known = match &*expr {
         Expr::Function(function) if name_of(function) == "date" => date(function),
+        Expr::Function(function) if name_of(function) == "regr_r2" => explained(function),
         Expr::BinaryOp { left, op: BinaryOperator::Multiply, right } => {
             multiple(left, right).or_else(|| multiple(right, left))
         }
@@ -93,6 +99,17 @@ fn date(function: &Function) -> Option<Expr> {
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(time))] = &*list.args else { return None };
     let (kind, expr) = (CastKind::Cast, Box::new(time.clone()));
     Some(Expr::Cast { kind, expr, data_type: DataType::Date, array: false, format: None })
+}
+
+/// How much of `y` a line explains: all of it where `y` is always the same, as in PostgreSQL; the library divides by nothing then.
+fn explained(function: &Function) -> Option<Expr> {
+    let called = |name: &str| {
+        let name = ObjectName::from(vec![Ident::new(name)]);
+        Expr::Function(Function { name, ..function.clone() })
+    };
+    let (of_x, of_y, share) = (called("regr_sxx"), called("regr_syy"), called("regr_r2"));
+    let text = format!("CASE WHEN {of_y} = 0 AND {of_x} > 0 THEN 1.0 ELSE {share} END");
+    Parser::new(&PostgreSqlDialect {}).try_with_sql(&text).ok()?.parse_expr().ok()
 }
 
 /// So many of an interval of one unit.

@@ -395,6 +395,7 @@ STATEMENTS = {
         f"SELECT tenant_id, event_name, covar_samp({MS}, {COST}), covar_pop({COST}, {MS}), regr_avgx({MS}, {COST}), regr_avgy({MS}, {COST}) FROM events GROUP BY 1, 2",
         f"SELECT tenant_id, regr_sxx({MS}, {COST}), regr_syy({MS}, {COST}), regr_sxy({MS}, {COST}), regr_count({COST}, {MS}) FILTER (WHERE {MS} > 100) FROM events GROUP BY 1",
         f"SELECT regr_slope({MS}, {COST}), covar_samp({MS}, {COST}) FROM events",
+        f"SELECT regr_r2(2.5, {MS}), regr_r2({MS}, 2.5), regr_r2(2.5, 2.5), regr_r2(2.5, {MS}) FILTER (WHERE {MS} > 100) FROM events",
         f"SELECT user_id, regr_slope({MS}, extract(hour FROM timestamp)) AS slope, covar_pop({MS}, 1) FROM events GROUP BY user_id",
         "SELECT count(*) FROM events WHERE user_id = ANY (SELECT user_id FROM events WHERE event_name = 'export' AND tenant_id = 't1')",
         "SELECT count(*) FROM events WHERE tenant_id <> ALL (SELECT tenant_id FROM events WHERE event_name = 'export' AND user_id = 'u5')",
