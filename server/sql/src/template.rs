@@ -13,6 +13,7 @@
 //!                                                                         exits, and its end pipe is closed
 //! 00 00 00 00 over control          waitpid, and sends the status
 //! or: closes control                kills the child, waitpid               is killed
+//!                                   and sends the status, where control is closed for writing alone
 //! closes stdin                      ends                                  the kernel kills those that still run
 //! ```
 //!
@@ -138,8 +139,10 @@ struct ChildPipes {
 struct Child {
     /// Belongs to the child until it is reaped.
     pid: Pid,
-    /// Closed by the server to cancel it.
-    control: Option<UnixStream>,
+    /// Closed by the server to cancel it, for writing alone where it waits for the end.
+    control: UnixStream,
+    /// Whether it was cancelled.
+    is_killed: bool,
     /// Readable, that is closed, once the child has exited: its only writer is in the child.
     end: io::PipeReader,
 }
@@ -151,7 +154,8 @@ fn children(server: BorrowedFd<'_>, unfit: Option<&str>) -> io::Result<Role> {
     loop {
         let (is_asked, events) = wait(server, &children)?;
         for (child, events) in children.iter_mut().zip(&events) {
-            if events.is_cancelled && child.control.take().is_some() {
+            if events.is_cancelled && !child.is_killed {
+                child.is_killed = true;
                 // The pid is still that of the child, even if it has ended: only `reap` frees it.
                 let _ = kill_process(child.pid, Signal::KILL);
             }
@@ -179,7 +183,7 @@ fn children(server: BorrowedFd<'_>, unfit: Option<&str>) -> io::Result<Role> {
         let forked = io::pipe().and_then(|(end, own)| Ok((fork_process()?, end, own)));
         match forked {
             Ok((Some(pid), end, _)) => {
-                children.push(Child { pid, control: Some(pipes.control), end })
+                children.push(Child { pid, control: pipes.control, is_killed: false, end })
             }
             Ok((None, _, own)) => {
                 end_with(template)?;
@@ -190,6 +194,13 @@ fn children(server: BorrowedFd<'_>, unfit: Option<&str>) -> io::Result<Role> {
                 let _ = worker::say_unfit(&mut io::PipeWriter::from(pipes.answer), &why);
             }
         }
+    }
+}
+
+impl Child {
+    /// Where the server may still say that it is to end.
+    fn listened_to(&self) -> Option<&UnixStream> {
+        (!self.is_killed).then_some(&self.control)
     }
 }
 
@@ -208,7 +219,7 @@ fn wait(server: BorrowedFd<'_>, children: &[Child]) -> io::Result<(bool, Vec<Chi
     let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
     let mut fds = vec![on(server)];
     fds.extend(children.iter().map(|child| on(child.end.as_fd())));
-    fds.extend(children.iter().filter_map(|child| Some(on(child.control.as_ref()?.as_fd()))));
+    fds.extend(children.iter().filter_map(|child| Some(on(child.listened_to()?.as_fd()))));
     retry_on_intr(|| poll(&mut fds, None))?;
     // In the order of `fds`: the server, an end for each child, a control for those that still have one.
     let mut events = fds.iter().map(|fd| !fd.revents().is_empty());
@@ -216,7 +227,7 @@ fn wait(server: BorrowedFd<'_>, children: &[Child]) -> io::Result<(bool, Vec<Chi
     let ended: Vec<bool> = events.by_ref().take(children.len()).collect();
     let of_child = |(child, has_ended): (&Child, bool)| ChildEvents {
         has_ended,
-        is_cancelled: child.control.is_some() && events.next().unwrap_or(false),
+        is_cancelled: child.listened_to().is_some() && events.next().unwrap_or(false),
     };
     Ok((is_asked, children.iter().zip(ended).map(of_child).collect()))
 }
@@ -227,9 +238,9 @@ fn reap(child: Child) {
     // process that has ended already stays as it was.
     let _ = kill_process(child.pid, Signal::KILL);
     let ended = retry_on_intr(|| waitpid(Some(child.pid), WaitOptions::empty()));
-    if let (Ok(Some((_, status))), Some(mut control)) = (ended, child.control) {
+    if let Ok(Some((_, status))) = ended {
         // The server may have closed its end; then nobody needs the status.
-        let _ = control.write_all(&status.as_raw().to_le_bytes());
+        let _ = (&child.control).write_all(&status.as_raw().to_le_bytes());
     }
 }
 

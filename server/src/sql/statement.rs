@@ -123,6 +123,11 @@ impl StatementRunner {
         self.workers.admission()
     }
 
+    /// Ends workers that wait and could read what is not there any more: segments that were erased, or merged. Returns when they have ended.
+    pub async fn retire_workers(&self) {
+        self.workers.retire(|namespace| self.app.engine.snapshot(namespace).list()).await;
+    }
+
     /// Begins to answer a statement over the caller's events.
     ///
     /// Errors: 400 when it is refused or takes too much; 429 and 503 when too many run.
@@ -278,7 +283,8 @@ impl Drop for FollowUp {
             });
             if let Ok(Some(segments)) = list.await {
                 let directory = &runner.app.settings.data_dir;
-                runner.workers.prepare_for(namespace, directory, segments).await;
+                let now = |namespace| runner.app.engine.snapshot(namespace).list();
+                runner.workers.prepare_for(namespace, directory, segments, now).await;
             }
         });
     }

@@ -42,12 +42,16 @@ use tokio::{
     time::Instant,
 };
 
+use tracing::warn;
+
 use super::{memory_pool::MemoryGrant, preemption_ticker::TickerGuard, template::Pipes};
 
 /// A worker says itself that the time is over; one that does not is ended so much later.
 const GRACE: Duration = Duration::from_millis(300);
 /// First byte of a worker that is ready; any other byte is followed by the reason why it never will be, as text.
 const READY: u8 = b'+';
+/// A worker that is ended has ended after this time, as a rule at once.
+const END_WITHIN: Duration = Duration::from_secs(2);
 /// Time in which a worker gets ready. A fork takes about a millisecond; the first one waits for the template as well.
 const READY_WITHIN: Duration = Duration::from_secs(5);
 /// Bytes of the exit status, as `waitpid` gives it: an i32, little-endian.
@@ -153,6 +157,19 @@ impl Worker {
         let directory = directory.to_owned();
         let head = Head { directory, memory: 0, has_recent: false, ask: None };
         tokio::time::timeout_at(deadline, self.send(&head, segments)).await?
+    }
+
+    /// Ends the process, and returns when it has ended: what it had mapped is mapped no more. Where the template does not say so in time, it
+    /// kills it all the same.
+    pub async fn end(self) {
+        let ended = async {
+            self.control.shutdown(std::net::Shutdown::Write)?;
+            let mut control = tokio::net::UnixStream::from_std(self.control.try_clone()?)?;
+            control.read_exact(&mut [0; STATUS_BYTES]).await
+        };
+        if !matches!(tokio::time::timeout(END_WITHIN, ended).await, Ok(Ok(_))) {
+            warn!("a worker for SQL did not say that it has ended");
+        }
     }
 
     /// Sends a statement with its snapshot, and waits until the worker has accepted it. The answer has to come by `deadline`; memory beyond

@@ -6,7 +6,8 @@
 //! acme is answered    an idle worker opens the segments of acme, and waits for 30 s
 //! acme asks again     takes that one, if the list of segments is the same: nothing to open
 //! globex asks         takes an idle one
-//! 30 s later          the prepared worker ends, and with it the files of segments that were merged away
+//! segments change     a worker with others open is of no use any more, and ends within a second; where somebody asks for the receipt of an erasure, before that is answered
+//! 30 s later          the prepared worker ends
 //! ```
 
 use std::{
@@ -43,8 +44,7 @@ const AT_ONCE_MIN: u64 = 3;
 /// Where there is less memory than this, one statement runs at a time.
 const SMALL: u64 = 1 << 30;
 
-/// Workers that wait with segments open, where the server has at least so much memory, and how long they do: files that
-/// were merged away or erased stay on the disk as long.
+/// Workers that wait with segments open, where the server has at least so much memory, and how long they do.
 const AHEAD_MAX: usize = 2;
 const AHEAD_MEMORY: u64 = 2 << 30;
 const AHEAD_TIME: Duration = Duration::from_secs(30);
@@ -200,12 +200,28 @@ impl WorkerPool {
         self.ahead_max > 0
     }
 
-    /// Has a worker open segments of a namespace, for its next statement. It waits for that for a while.
+    /// Ends workers that wait with segments open which are not those that a namespace has now: they could read what was erased. Returns when they
+    /// have ended.
+    pub async fn retire(&self, now: impl Fn(Namespace) -> Vec<u8>) {
+        let stale = {
+            let mut idle = self.idle.lock();
+            let is_stale =
+                |prepared: &mut PreparedWorker| prepared.segments != now(prepared.namespace);
+            idle.prepared.extract_if(.., is_stale).collect::<Vec<_>>()
+        };
+        for prepared in stale {
+            prepared.worker.end().await;
+        }
+    }
+
+    /// Has a worker open segments of a namespace, for its next statement. It waits for that for a while, unless `now` gives others when it
+    /// has opened them.
     pub async fn prepare_for(
         self: &Arc<Self>,
         namespace: Namespace,
         directory: &Path,
         segments: Vec<u8>,
+        now: impl Fn(Namespace) -> Vec<u8>,
     ) {
         let worker = {
             let mut idle = self.idle.lock();
@@ -237,6 +253,10 @@ impl WorkerPool {
                 Ok(worker) => worker,
                 Err(error) => return warn!(%error, "a worker for SQL cannot open segments"),
             };
+            // With the lock, so that none is missed by `retire`.
+            if segments != now(namespace) {
+                return;
+            }
             idle.prepared.retain(|prepared| prepared.namespace != namespace);
             let since = Instant::now();
             idle.prepared.push(PreparedWorker { namespace, segments, since, worker });

@@ -75,6 +75,7 @@ pub async fn list(
     Params(page): Params<Page>,
 ) -> Result<List<ErasureView>> {
     let erasures = http.run(move |app| app.erasures(&caller)).await?;
+    end_readers(&http, &erasures).await;
     let (erasures, next) = page.cut(erasures, |erasure| erasure.id.to_string())?;
     Ok(List { data: erasures.iter().map(view).collect(), next })
 }
@@ -86,7 +87,15 @@ pub async fn get(
     Id(id): Id,
 ) -> Result<Answer<ErasureView>> {
     let erasure = http.run(move |app| app.erasure(&caller, &id)).await?;
+    end_readers(&http, std::slice::from_ref(&erasure)).await;
     Ok(Answer(view(&erasure)))
+}
+
+/// Before a receipt is shown, no process is left that has the erased rows mapped and waits for a statement.
+async fn end_readers(http: &Http, erasures: &[Erasure]) {
+    if erasures.iter().any(|erasure| erasure.finished_ms.is_some()) {
+        http.statements.retire_workers().await;
+    }
 }
 
 /// The JSON of an erasure. One that has begun has a list of the work that is left (`pending`); one that is done has a time.
