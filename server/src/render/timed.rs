@@ -250,3 +250,17 @@ fn bar_path(x: f64, width: f64, from: f64, to: f64, round: bool) -> String {
         far - r
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_sums_begins_behind_a_bucket_that_the_window_cuts() {
+        assert_eq!(shape(&[0, 1, 2], true), [1, 2]);
+        assert_eq!(shape(&[0, 1, 2], false), [0, 1, 2]);
+        // A line behind a gap begins with a whole bucket, and of two buckets a line would be left with one point.
+        assert_eq!(shape(&[3, 4, 5], true), [3, 4, 5]);
+        assert_eq!(shape(&[0, 1], true), [0, 1]);
+    }
+}
