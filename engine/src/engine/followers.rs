@@ -41,6 +41,21 @@ impl Engine {
         self.store.follow()
     }
 
+    /// Takes no changes from now on, and writes nothing to segments: another process goes on from the log. What it shows stays.
+    pub fn hand_over(&self) {
+        self.store.hand_over();
+    }
+
+    /// Whether the log has not answered yet whether it has a change: those that follow may show it, and this process does not.
+    pub fn is_unresolved(&self) -> bool {
+        self.store.is_unresolved()
+    }
+
+    /// Number of the last record that is shown.
+    pub fn applied(&self) -> u64 {
+        self.store.version().lsn
+    }
+
     /// Takes the log over, after the last record of whoever had it: changes are taken from now on.
     ///
     /// Errors: those of [`Engine::follow`], and where another process leads. This one goes on to follow then.

@@ -299,6 +299,8 @@ impl Store {
         }
         checkpoint::delete_older(&*self.vfs, &upkeep.superblock)?;
         recovery::delete_dead(&*self.vfs, &self.version().tree, &files)?;
+        // What follows may take minutes elsewhere, and flushes go on meanwhile.
+        drop(upkeep);
         // Files that come back after a loss of power are deleted by the next start, but for those of the log: they
         // would be taken for the beginning of a longer one.
         self.log.settle_deletions()?;

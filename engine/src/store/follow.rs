@@ -96,7 +96,9 @@ impl Store {
         }
         // Everything that may fail comes before anything is changed.
         let segments = self.segments_of(&next.tree, &before.segments)?;
-        let runs = self.runs_of(&next.tree, &self.sequencer.id_runs())?;
+        let runs_before = self.sequencer.id_runs();
+        let runs = self.runs_of(&next.tree, &runs_before)?;
+        let runs_after = run_paths(&runs);
         let flushed = flushed_lsn(&next.tree)?;
         recent.extend(rows);
         recent.retain(|(lsn, _)| *lsn > flushed);
@@ -107,7 +109,9 @@ impl Store {
             remember_ids(&mut ids, rows, seed);
         }
         next.segments = Segments::new(segments);
-        let gone: Vec<String> = paths_without(&before.segments, &next.segments);
+        let mut gone =
+            paths_without(segment_paths(&before.segments), &segment_paths(&next.segments));
+        gone.extend(paths_without(run_paths(&runs_before), &runs_after));
         self.sequencer.show(next, |dedup| *dedup = ids);
         for path in gone {
             // A copy that stays costs room until the next start. Whoever has it open reads on.
@@ -166,11 +170,15 @@ fn open_missing<T, M: PartialEq>(
     metas.map(one).collect()
 }
 
-/// Paths of segments that are in one list and not in another.
-fn paths_without(before: &Segments, after: &Segments) -> Vec<String> {
-    let paths = |segments: &Segments| -> Vec<String> {
-        segments.iter().map(|segment| segment.meta().path()).collect()
-    };
-    let kept = paths(after);
-    paths(before).into_iter().filter(|path| !kept.contains(path)).collect()
+/// Paths that are in one list and not in another.
+fn paths_without(before: Vec<String>, after: &[String]) -> Vec<String> {
+    before.into_iter().filter(|path| !after.contains(path)).collect()
+}
+
+fn segment_paths(segments: &Segments) -> Vec<String> {
+    segments.iter().map(|segment| segment.meta().path()).collect()
+}
+
+fn run_paths(runs: &[Arc<IdRun>]) -> Vec<String> {
+    runs.iter().map(|run| run.meta().path()).collect()
 }

@@ -16,7 +16,7 @@ use super::{
     flush::{FlushContext, flush},
     log::Log,
     policy::CompactionLimits,
-    recovery::{Recovered, load, recover},
+    recovery::{Recovered, discard_dead_copies, load, recover},
     sequencer::{Ingested, Sequencer},
     superblock::Superblock,
     trusted_clock::TrustedClock,
@@ -229,6 +229,7 @@ impl Store {
         if let Some(lost) = loaded.runs_lost.first() {
             return Err(Error::corrupt(format!("id run {lost}"), "is damaged or missing"));
         }
+        discard_dead_copies(vfs, &loaded.version.tree)?;
         let sequencer = Sequencer::following(superblock.hash_seed, loaded.version, loaded.dedup);
         Ok(Self::of(with, lock, sequencer, superblock, loaded.recent, Arc::default()))
     }
@@ -305,6 +306,16 @@ impl Store {
     /// Why writes are refused, if they are.
     pub fn closed(&self) -> Option<String> {
         self.sequencer.closed()
+    }
+
+    /// Refuses changes from now on; memory is not written to segments.
+    pub fn hand_over(&self) {
+        self.sequencer.close("another process goes on from here");
+    }
+
+    /// Whether a group is unresolved.
+    pub fn is_unresolved(&self) -> bool {
+        self.sequencer.is_unresolved()
     }
 
     /// See [`Sequencer::ingest`]. Errors: also `Limit` when memory is full of unflushed rows.

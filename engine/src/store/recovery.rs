@@ -318,10 +318,7 @@ fn delete_unnamed(
         // A younger one has the number of a record that is to come, when it may be written by another process.
         !is_named && (!vfs.is_shared() || lsn.is_none_or(|lsn| lsn < oldest))
     };
-    for name in vfs.list(TEMPORARY).at(TEMPORARY)? {
-        let path = format!("{TEMPORARY}/{name}");
-        vfs.remove(&path).at(&path)?;
-    }
+    delete_temporary(vfs)?;
     for path in files.iter().filter(|path| is_dead(path)) {
         vfs.remove(path).at(path)?;
     }
@@ -335,19 +332,10 @@ fn is_below(path: &str, directory: &str) -> bool {
 
 /// Removes those of `files` that are segments or id runs and that no key names.
 pub fn delete_dead(vfs: &dyn Vfs, tree: &Tree, files: &[String]) -> Result<()> {
-    let mut named = BTreeSet::new();
-    for (_, value) in tree.scan(SEGMENT_PREFIX, &[]) {
-        named.insert(SegmentMeta::read(value)?.path());
+    for path in dead(tree, files)? {
+        vfs.remove(path).at(path)?;
     }
-    for (_, value) in tree.scan(ID_RUN_PREFIX, &[]) {
-        named.insert(IdRunMeta::read(value)?.path());
-    }
-    for path in files {
-        let is_data = is_below(path, segment::DIRECTORY) || is_below(path, ids::DIRECTORY);
-        if is_data && !named.contains(path) {
-            vfs.remove(path).at(path)?;
-        }
-    }
+    let named = named_files(tree)?;
     for parent in [segment::DIRECTORY, ids::DIRECTORY] {
         for name in vfs.list_dirs(parent).at(parent)? {
             let directory = format!("{parent}/{name}");
@@ -359,4 +347,44 @@ pub fn delete_dead(vfs: &dyn Vfs, tree: &Tree, files: &[String]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Removes copies of segments and id runs that no key names, and of checkpoints, from this disk. They are another process's to delete; here they may hold rows that were erased
+/// while this one was away.
+pub fn discard_dead_copies(vfs: &dyn Vfs, tree: &Tree) -> Result<()> {
+    let files = list_files(vfs)?;
+    // A checkpoint is read once, at a start.
+    let checkpoints = files.iter().filter(|path| is_below(path, checkpoint::DIRECTORY));
+    for path in dead(tree, &files)?.into_iter().chain(checkpoints) {
+        vfs.discard_copy(path).at(path)?;
+    }
+    delete_temporary(vfs)
+}
+
+/// Removes what a process left behind that was killed.
+fn delete_temporary(vfs: &dyn Vfs) -> Result<()> {
+    for name in vfs.list(TEMPORARY).at(TEMPORARY)? {
+        let path = format!("{TEMPORARY}/{name}");
+        vfs.remove(&path).at(&path)?;
+    }
+    Ok(())
+}
+
+/// Those of `files` that are segments or id runs and that no key names.
+fn dead<'a>(tree: &Tree, files: &'a [String]) -> Result<Vec<&'a String>> {
+    let named = named_files(tree)?;
+    let is_data = |path: &str| is_below(path, segment::DIRECTORY) || is_below(path, ids::DIRECTORY);
+    Ok(files.iter().filter(|path| is_data(path) && !named.contains(*path)).collect())
+}
+
+/// Paths of the segments and id runs that keys name.
+fn named_files(tree: &Tree) -> Result<BTreeSet<String>> {
+    let mut named = BTreeSet::new();
+    for (_, value) in tree.scan(SEGMENT_PREFIX, &[]) {
+        named.insert(SegmentMeta::read(value)?.path());
+    }
+    for (_, value) in tree.scan(ID_RUN_PREFIX, &[]) {
+        named.insert(IdRunMeta::read(value)?.path());
+    }
+    Ok(named)
 }

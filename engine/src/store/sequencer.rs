@@ -355,6 +355,11 @@ impl Sequencer {
         }
     }
 
+    /// Whether the log has not answered whether it has a group.
+    pub fn is_unresolved(&self) -> bool {
+        self.is_unresolved.load(Ordering::Acquire)
+    }
+
     /// Asks the log once more about a group that is unresolved, if there is one.
     ///
     /// Errors: `Limit` while it cannot be known.
