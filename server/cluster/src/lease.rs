@@ -74,7 +74,7 @@ struct LeaseState {
     has_ended: AtomicBool,
     wake: Notify,
     /// The data directory is this process's own.
-    _cache_lock: Box<dyn Any + Send + Sync>,
+    _cache_lock: Arc<dyn Any + Send + Sync>,
 }
 
 impl Lease {
@@ -83,7 +83,7 @@ impl Lease {
         calls: &Calls,
         session: DatabaseSession,
         own: Uuid,
-        cache_lock: Box<dyn Any + Send + Sync>,
+        cache_lock: Arc<dyn Any + Send + Sync>,
     ) -> Self {
         let state = Arc::new(LeaseState {
             session: Arc::new(session),

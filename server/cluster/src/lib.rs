@@ -7,13 +7,13 @@
 //! inlay serve   INLAY_METADATA_URL=postgres://inlay@db.acme.com/inlay
 //!               INLAY_EVENTS_URL=s3://acme-inlay/production?region=eu-central-1
 //!
-//! Node::open    waits until no other process leads, opens the store and keeps the lease
+//! Node::open    opens the store; leads where no other process does, else follows
 //!   ├── log     inlay.log, inlay.cluster: groups of records in one order, each appended under the epoch of its writer
 //!   └── bucket  production/<database>/seg/…, ids/…, ckpt/…: files that never change
 //! ```
 //!
-//! One process at a time leads. It has a lease, which it renews every two seconds; a process that finds it expired takes over and raises the epoch.
-//! What the former leader appends from then on is refused by the database, however late it wakes up.
+//! One process at a time leads: it takes changes. It has a lease, which it renews every two seconds. Others follow: they apply what the leader appends, and
+//! answer what only reads. A process that finds the lease expired takes over and raises the epoch. What the former leader appends from then on is refused by the database, however late it wakes up.
 //!
 //! The groups of modules below are floors: a module uses those of the groups above it.
 
@@ -24,11 +24,14 @@ mod bucket;
 mod group;
 mod session;
 
+mod read_index;
 mod writer;
 
 mod log;
 
 mod lease;
+
+mod membership;
 
 mod node;
 
@@ -36,8 +39,8 @@ mod migrate;
 
 pub use bucket::{Bucket, BucketUrl};
 pub use calls::Calls;
-pub use lease::Lease;
-pub use log::{Identity, PostgresLog};
+pub use log::{Head, Identity, PostgresLog};
+pub use membership::{Membership, Standing};
 pub use migrate::{Migrated, migrate};
 pub use node::{Location, Node};
 pub use session::DatabaseSession;

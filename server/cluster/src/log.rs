@@ -7,14 +7,20 @@
 //! ```
 //!
 //! Checksums run through the log: each group's is over that of the group before, its numbers and its bytes. A database that comes back
-//! without its newest groups, as a standby without synchronous replication may, is noticed by the next append.
+//! without its newest groups, as a standby without synchronous replication may, is noticed by the next append, and by each process that has read them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    cmp::Ordering,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use inlay_engine::{
-    Error, Result, Rng, View,
+    Clock, Error, Result, Rng, SystemRng, View,
     remote::{Log, LogEnd, LogTail, LogWriter, Record, Superblock, records_of_group},
 };
+use parking_lot::Mutex;
 use tokio_postgres::{Row, types::Type};
 use uuid::Uuid;
 
@@ -31,8 +37,17 @@ pub const LEASE_MS: i64 = 6_000;
 const READ_GROUPS: i64 = 1_000;
 /// Bytes that are read at once, and a group.
 const READ_BYTES: i64 = 8 << 20;
-/// Longest time for that: on a slow line.
+/// Longest time for what a process reads that follows, mostly nothing: it must not stand still where the database does.
+const POLL_TIME_MAX: Duration = Duration::from_secs(6);
+/// Longest time for more of it: on a slow line.
 const READ_TIME_MAX: Duration = Duration::from_secs(120);
+/// Bytes of the secret of a log's processes.
+const SECRET_BYTES: usize = 32;
+/// How far the clocks of this machine and of the database may be apart.
+const CLOCK_DIFFERENCE_MAX_MS: i64 = 500;
+/// How long an erasure waits for other processes before it is tried again, and how often they are looked at.
+const OTHERS_TIME_MAX: Duration = Duration::from_secs(10);
+const OTHERS_EVERY: Duration = Duration::from_millis(200);
 /// Longest time for a vacuum.
 const VACUUM_TIME_MAX: Duration = Duration::from_secs(600);
 
@@ -40,6 +55,8 @@ const VACUUM_TIME_MAX: Duration = Duration::from_secs(600);
 pub struct PostgresLog {
     session: Arc<DatabaseSession>,
     identity: Identity,
+    /// Where the log ended when it was read last, and who led.
+    head: Mutex<Option<Head>>,
 }
 
 /// Who a process is for the lease.
@@ -65,10 +82,6 @@ impl Identity {
 pub struct State {
     /// The superblock as bytes.
     pub superblock: Vec<u8>,
-    /// Number of the next record.
-    pub lsn_next: i64,
-    /// Checksum of the last group.
-    pub chain: i64,
     /// Who led last.
     pub leader: Option<Uuid>,
     /// Milliseconds until the lease ends; negative where it has.
@@ -77,6 +90,29 @@ pub struct State {
     pub id: Uuid,
     /// Identity of the server on which the log was made, where that could be asked.
     pub system: Option<i64>,
+    /// By which its processes know each other.
+    pub secret: Vec<u8>,
+}
+
+/// Where the log ends, and who leads: as of one moment.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// Number of the next record.
+    pub lsn_next: i64,
+    /// Checksum of the last group.
+    pub chain: i64,
+    /// Who leads, or led last.
+    pub leader: Option<Uuid>,
+    /// Where other processes reach the leader, once it has said so.
+    pub leader_url: Option<String>,
+    /// Milliseconds until the lease ends; negative where it has.
+    pub lease_ms: i64,
+    /// Epoch of the leader.
+    pub epoch: i64,
+    /// How many processes were there within ten seconds.
+    pub nodes: i64,
+    /// When that was asked for.
+    pub asked_at: Instant,
 }
 
 impl State {
@@ -91,13 +127,51 @@ impl State {
         }
         Ok(Self {
             superblock: row.try_get(1).map_err(unreadable)?,
-            lsn_next: row.try_get(2).map_err(unreadable)?,
-            chain: row.try_get(3).map_err(unreadable)?,
-            leader: row.try_get(4).map_err(unreadable)?,
-            lease_ms: row.try_get(5).map_err(unreadable)?,
-            id: row.try_get(6).map_err(unreadable)?,
-            system: row.try_get(7).map_err(unreadable)?,
+            leader: row.try_get(2).map_err(unreadable)?,
+            lease_ms: row.try_get(3).map_err(unreadable)?,
+            id: row.try_get(4).map_err(unreadable)?,
+            system: row.try_get(5).map_err(unreadable)?,
+            secret: row.try_get(6).map_err(unreadable)?,
         })
+    }
+}
+
+impl Head {
+    fn of(row: &Row, asked_at: Instant) -> Result<Self> {
+        Ok(Self {
+            lsn_next: row.try_get(0).map_err(unreadable)?,
+            chain: row.try_get(1).map_err(unreadable)?,
+            leader: row.try_get(2).map_err(unreadable)?,
+            leader_url: row.try_get(3).map_err(unreadable)?,
+            lease_ms: row.try_get(4).map_err(unreadable)?,
+            epoch: row.try_get(5).map_err(unreadable)?,
+            nodes: row.try_get(6).map_err(unreadable)?,
+            asked_at,
+        })
+    }
+
+    /// Checks that this is the log that was read as far as `before`, and not one that came back without its newest records. `groups` are those that
+    /// were read with it.
+    fn check_after(&self, before: &Self, groups: &[RecordGroup]) -> Result<()> {
+        let chain_there = groups.iter().find_map(|group| match before.lsn_next {
+            next if next == group.lsn_first => Some(group.chain_before),
+            next if next == group.lsn_last() + 1 => Some(group.chain),
+            _ => None,
+        });
+        let is_same = match self.lsn_next.cmp(&before.lsn_next) {
+            Ordering::Less => false,
+            Ordering::Equal => self.chain == before.chain,
+            Ordering::Greater => chain_there.is_none_or(|chain| chain == before.chain),
+        };
+        if is_same {
+            return Ok(());
+        }
+        let detail = format!(
+            "had record {} before, and has another history now, which ends at {}: the database came back without its newest records",
+            before.lsn_next - 1,
+            self.lsn_next - 1
+        );
+        Err(Error::corrupt("inlay.log", detail))
     }
 }
 
@@ -107,7 +181,7 @@ impl PostgresLog {
     /// Errors: a database that cannot be reached; settings with which writes could be lost; tables of a newer layout, or the right to make them
     /// missing.
     pub fn new(session: Arc<DatabaseSession>, identity: Identity) -> Result<Self> {
-        let this = Self { session, identity };
+        let this = Self { session, identity, head: Mutex::default() };
         let exists = this.session.run(|client| async move {
             let rows = client.query_typed(schema::EXISTS, &[]).await?;
             Ok(rows.first().is_some_and(|row| row.get(0)))
@@ -130,6 +204,23 @@ impl PostgresLog {
         let rows =
             self.session.run(|client| async move { client.query_typed(schema::STATE, &[]).await });
         rows.map_err(|failure| failure.error())?.first().map(State::of).transpose()
+    }
+
+    /// Where the log ended when it was read last, and who led.
+    pub fn head(&self) -> Option<Head> {
+        self.head.lock().clone()
+    }
+
+    /// Asks where the log ends and who leads, without its groups.
+    ///
+    /// Errors: those of the connection.
+    pub fn look(&self) -> Result<()> {
+        let (head, _) = self.read(i64::MAX - 1, POLL_TIME_MAX)?;
+        let mut last = self.head.lock();
+        if last.as_ref().is_none_or(|last| last.asked_at < head.asked_at) {
+            *last = Some(head);
+        }
+        Ok(())
     }
 
     /// By which this process takes the lease.
@@ -156,14 +247,17 @@ impl PostgresLog {
     pub fn create_after(&self, superblock: &Superblock, lsn_last: u64, id: Uuid) -> Result<()> {
         let (database, bytes) = (Uuid::from_bytes(superblock.db), superblock.encode());
         let (lsn_next, system) = (number(lsn_last.saturating_add(1))?, self.system()?);
+        let mut secret = vec![0; SECRET_BYTES];
+        SystemRng.fill(&mut secret);
         let inserted = self.session.run(move |client| async move {
-            let values: [Value<'_>; 6] = [
+            let values: [Value<'_>; 7] = [
                 (&schema::LAYOUT, Type::INT4),
                 (&id, Type::UUID),
                 (&system, Type::INT8),
                 (&database, Type::UUID),
                 (&lsn_next, Type::INT8),
                 (&bytes, Type::BYTEA),
+                (&secret, Type::BYTEA),
             ];
             client.execute_typed(schema::INSERT_DATABASE, &values).await
         });
@@ -197,6 +291,26 @@ impl PostgresLog {
         }
     }
 
+    /// Checks that the clock of this machine goes like that of the database: times of events, alerts and reports are those of whichever process leads.
+    ///
+    /// Errors: `Invalid` naming the difference.
+    pub fn check_clock(&self, clock: &dyn Clock) -> Result<()> {
+        let (start, before) = (Instant::now(), clock.now_ms());
+        let rows =
+            self.session.run(|client| async move { client.query_typed(schema::CLOCK, &[]).await });
+        let theirs =
+            rows.map_err(|failure| failure.error())?.first().map(|row| row.get::<_, i64>(0));
+        let took_ms = start.elapsed().as_millis() as i64;
+        let difference = theirs.unwrap_or(before) - before - took_ms / 2;
+        if difference.abs() > CLOCK_DIFFERENCE_MAX_MS + took_ms {
+            let detail = format!(
+                "differs by {difference} ms from that of the database, and {CLOCK_DIFFERENCE_MAX_MS} ms are allowed; have both follow a time server"
+            );
+            return Err(Error::invalid("clock of this machine", detail));
+        }
+        Ok(())
+    }
+
     fn check_owner(&self) -> Result<()> {
         let owns =
             self.session.run(|client| async move { client.query_typed(schema::OWNS, &[]).await });
@@ -209,39 +323,61 @@ impl PostgresLog {
         }
     }
 
-    /// The groups with records above `after`, in several statements.
-    fn groups_after(&self, after: u64) -> Result<Vec<RecordGroup>> {
-        let mut after = number(after)?;
-        let mut groups = Vec::new();
+    /// Waits until all processes that are there have applied the log as it is now, and so have dropped their copies of files that it names no more.
+    ///
+    /// Errors: one has not, in time. One that was away is asked for no longer than a minute: it drops them when it comes back.
+    fn wait_for_others(&self) -> Result<()> {
+        let (head, _) = self.read(i64::MAX - 1, POLL_TIME_MAX)?;
+        let (own, last, start) = (self.identity.own, head.lsn_next - 1, Instant::now());
         loop {
-            let rows = self.session.run_within(READ_TIME_MAX, move |client| async move {
-                let values: [Value<'_>; 3] = [
-                    (&(after + 1), Type::INT8),
-                    (&READ_GROUPS, Type::INT8),
-                    (&READ_BYTES, Type::INT8),
-                ];
-                client.query_typed(schema::READ, &values).await
+            let behind = self.session.run(move |client| async move {
+                let values: [Value<'_>; 2] = [(&own, Type::UUID), (&last, Type::INT8)];
+                let rows = client.query_typed(schema::BEHIND, &values).await?;
+                Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0)))
             });
-            let rows = rows.map_err(|failure| failure.error())?;
-            for row in &rows {
-                let column = |index| row.try_get(index).map_err(unreadable);
-                let lsn_first = column(0)?;
-                let packed: Vec<u8> = row.try_get(5).map_err(unreadable)?;
-                let is_compressed = row.try_get(4).map_err(unreadable)?;
-                let group = RecordGroup {
-                    lsn_first,
-                    count: row.try_get(1).map_err(unreadable)?,
-                    chain_before: column(2)?,
-                    chain: column(3)?,
-                    body: group::unpack(is_compressed, packed, lsn_first)?,
-                };
-                after = group.lsn_last();
-                groups.push(group);
-            }
-            if rows.is_empty() {
-                return Ok(groups);
+            match behind.map_err(|failure| failure.error())? {
+                0 => return Ok(()),
+                count if start.elapsed() > OTHERS_TIME_MAX => {
+                    let detail = format!("{count} processes have not applied record {last} yet");
+                    return Err(Error::Io {
+                        place: "inlay.nodes".to_owned(),
+                        kind: std::io::ErrorKind::TimedOut,
+                        detail,
+                    });
+                }
+                _ => thread::sleep(OTHERS_EVERY),
             }
         }
+    }
+
+    /// One statement: where the log ends, and the oldest groups with records above `after`.
+    fn read(&self, after: i64, time_max: Duration) -> Result<(Head, Vec<RecordGroup>)> {
+        let asked_at = Instant::now();
+        let rows = self.session.run_within(time_max, move |client| async move {
+            let values: [Value<'_>; 3] =
+                [(&(after + 1), Type::INT8), (&READ_GROUPS, Type::INT8), (&READ_BYTES, Type::INT8)];
+            client.query_typed(schema::READ, &values).await
+        });
+        let rows = rows.map_err(|failure| failure.error())?;
+        let first = rows.first().ok_or_else(|| Error::corrupt("inlay.cluster", "has no row"))?;
+        let head = Head::of(first, asked_at)?;
+        let mut groups = Vec::new();
+        for row in &rows {
+            // A log without such groups has one row, whose columns of a group are null.
+            let Some(lsn_first) = row.try_get::<_, Option<i64>>(7).map_err(unreadable)? else {
+                continue;
+            };
+            let is_compressed = row.try_get(11).map_err(unreadable)?;
+            let packed: Vec<u8> = row.try_get(12).map_err(unreadable)?;
+            groups.push(RecordGroup {
+                lsn_first,
+                count: row.try_get(8).map_err(unreadable)?,
+                chain_before: row.try_get(9).map_err(unreadable)?,
+                chain: row.try_get(10).map_err(unreadable)?,
+                body: group::unpack(is_compressed, packed, lsn_first)?,
+            });
+        }
+        Ok((head, groups))
     }
 }
 
@@ -284,13 +420,30 @@ impl Log for PostgresLog {
     }
 
     fn read_after(&self, _: &Superblock, after: u64) -> Result<(Vec<Record>, LogTail)> {
-        // The end first: groups behind it are another writer's, and are not read.
-        let state = self.state()?;
-        let state = state.ok_or_else(|| Error::corrupt("inlay.cluster", "has no row"))?;
-        let mut groups = self.groups_after(after)?;
-        groups.retain(|group| group.lsn_first < state.lsn_next);
-        let last = number(after)?.max(state.lsn_next - 1);
-        group::check(&groups, number(after)?, last, state.chain)?;
+        let after_number = number(after)?;
+        let (head, mut groups) = self.read(after_number, POLL_TIME_MAX)?;
+        // The rest in further statements. Groups behind the end that was found first are not read: it is their checksum that is checked.
+        while let Some(read_to) = groups.last().map(RecordGroup::lsn_last)
+            && read_to + 1 < head.lsn_next
+        {
+            let (_, more) = self.read(read_to, READ_TIME_MAX)?;
+            if more.is_empty() {
+                break;
+            }
+            groups.extend(more);
+        }
+        groups.retain(|group| group.lsn_first < head.lsn_next);
+        let last = after_number.max(head.lsn_next - 1);
+        group::check(&groups, after_number, last, head.chain)?;
+        let mut last = self.head.lock();
+        // An inspection or a backup may have asked before, and be later here.
+        if last.as_ref().is_none_or(|last| last.asked_at < head.asked_at) {
+            if let Some(last) = &*last {
+                head.check_after(last, &groups)?;
+            }
+            *last = Some(head.clone());
+        }
+        drop(last);
         let mut records = Vec::new();
         for group in groups {
             let (first, count) = (group.lsn_first as u64, group.count as u32);
@@ -299,8 +452,8 @@ impl Log for PostgresLog {
             records.extend(of_group.into_iter().filter(|record| record.lsn > after));
         }
         let tail = LogTail {
-            lsn_last: (state.lsn_next - 1) as u64,
-            chain: state.chain as u32,
+            lsn_last: (head.lsn_next - 1) as u64,
+            chain: head.chain as u32,
             ..LogTail::default()
         };
         Ok((records, tail))
@@ -344,7 +497,8 @@ impl Log for PostgresLog {
         let vacuumed = session.run_within(VACUUM_TIME_MAX, |client| async move {
             client.batch_execute("VACUUM inlay.log").await
         });
-        vacuumed.map_err(|failure| failure.error())
+        vacuumed.map_err(|failure| failure.error())?;
+        self.wait_for_others()
     }
 
     fn files_after(&self, _: u64, _: u64, _: Option<LogEnd>) -> Result<Option<Vec<(String, u64)>>> {

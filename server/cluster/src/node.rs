@@ -1,4 +1,4 @@
-//! One process of the store: it waits for the lease, opens the store, and renews the lease until it stops.
+//! Opening the store in a process: with what the log holds, and with the data directory as a cache. Whether it leads or follows is found out then (`membership.rs`).
 //!
 //! The data directory holds, beside copies of files, two that say what it is:
 //!
@@ -8,34 +8,29 @@
 //!           may be taken at once, where this is not a copy of the directory on another machine
 //! ```
 
-use std::{
-    path::Path,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{any::Any, path::Path, sync::Arc, thread, time::Duration};
 
 use inlay_engine::{
-    Engine, Error, Options, OsVfs, Result, SystemRng, Vfs, VfsFile,
+    Engine, Error, Options, OsVfs, Result, SystemClock, SystemRng, Vfs, VfsFile,
     remote::{Log as _, ObjectVfs, Superblock},
 };
-use tracing::info;
+use tracing::{info, warn};
 use uuid::Uuid;
 
 use crate::{
     bucket::BucketUrl,
     calls::Calls,
-    lease::Lease,
-    log::{Identity, PostgresLog},
+    log::{Identity, PostgresLog, State},
+    membership::{MemberParts, Membership},
     session::DatabaseSession,
 };
 
 /// Directories whose files are in the bucket.
 pub const DIRECTORIES: &[&str] = &["seg", "ids", "ckpt"];
-/// How long a start waits for another process to end.
-const WAIT_MAX: Duration = Duration::from_secs(15);
-/// How often it looks.
-const WAIT_EVERY: Duration = Duration::from_millis(100);
+/// How often opening is tried: the leader may drop a file that was named when the log was read.
+const ATTEMPTS: u32 = 5;
+/// How long is waited in between.
+const ATTEMPT_EVERY: Duration = Duration::from_millis(200);
 /// The lock of the data directory while it is prepared as a cache; the store has its own.
 const CACHE_LOCK: &str = "CACHE.lock";
 
@@ -48,19 +43,19 @@ pub struct Location {
     pub events_url: String,
 }
 
-/// A process with the store open, which leads.
+/// A process with the store open, which leads or follows.
 pub struct Node {
-    /// The store, open and leading.
-    pub engine: Engine,
-    lease: Lease,
+    /// The store, which leads or follows.
+    pub engine: Arc<Engine>,
+    /// How this process stands to the others.
+    pub membership: Membership,
 }
 
 impl Node {
-    /// Opens the store of a location, with `directory` as its cache. A new database is made where there is none.
+    /// Opens the store of a location, with `directory` as its cache. A new database is made where there is none. The process leads then where no other one does.
     ///
-    /// Errors: `Invalid` for wrong URLs, for a directory that holds a store of its own, and while another process leads; those of database, bucket
-    /// and store.
-    pub fn open(location: &Location, directory: &Path, options: Options) -> Result<Self> {
+    /// Errors: `Invalid` for wrong URLs, and for a directory that holds a store of its own or is in use; those of database, bucket and store.
+    pub fn open(location: &Location, directory: &Path, options: &Options) -> Result<Self> {
         let bucket_url = BucketUrl::parse(&location.events_url)?;
         let shown = directory.display().to_string();
         let disk = OsVfs::new(directory).map_err(|error| error_at(&shown, &error))?;
@@ -68,41 +63,75 @@ impl Node {
         let cache_lock = disk.lock(CACHE_LOCK).map_err(|error| error_at(CACHE_LOCK, &error))?;
         let cache_lock = cache_lock
             .ok_or_else(|| Error::invalid("data directory", "is in use by another process"))?;
+        let cache_lock: Arc<dyn Any + Send + Sync> = Arc::from(cache_lock);
         let calls = Calls::new().map_err(|error| error_at("threads", &error))?;
         let session = Arc::new(DatabaseSession::new(calls.clone(), &location.metadata_url)?);
         let log =
             PostgresLog::new(Arc::clone(&session), Identity::new(&SystemRng, last_leader(&disk)))?;
-        wait_for_lease(&log)?;
-        let id = match log.state()? {
-            Some(state) => {
-                bucket_url.of(calls.clone(), state.id).check_mark()?;
-                state.id
-            }
-            None => {
-                let superblock = Superblock::new(&*options.rng);
-                let id = Uuid::from_bytes(superblock.db);
-                // First the bucket: a database whose bucket cannot be written to is not made.
-                bucket_url.of(calls.clone(), id).mark()?;
-                log.create(&superblock)?;
-                id
-            }
-        };
-        prepare_cache(&disk, id)?;
+        log.check_clock(&SystemClock)?;
+        let state = state_or_new(&log, &bucket_url, &calls, options)?;
+        prepare_cache(&disk, state.id)?;
         let own = log.identity().own;
         write_text(&disk, "LEADER", &format!("{own} {}", boot_id()))?;
-        let bucket = bucket_url.of(calls.clone(), id);
-        let vfs = ObjectVfs::new(Arc::new(disk), Arc::new(bucket), DIRECTORIES);
-        // Before the store has taken it: what comes between then and the end of `open` may take longer than a lease.
-        let lease = Lease::new(&calls, session.another(), own, cache_lock);
-        let engine = Engine::open_with_log(Arc::new(vfs), Arc::new(log), options)?;
-        lease.opened()?;
-        info!(log = %id, "this process leads");
-        Ok(Self { engine, lease })
+        let bucket = bucket_url.of(calls.clone(), state.id);
+        let vfs = Arc::new(ObjectVfs::new(Arc::new(disk), Arc::new(bucket), DIRECTORIES));
+        let log = Arc::new(log);
+        let engine = Arc::new(open_follower(&vfs, &log, options)?);
+        let session = session.another();
+        let (secret, store) = (state.secret, Arc::clone(&engine));
+        let parts = MemberParts { engine, log, calls, session, secret, cache_lock };
+        let membership = Membership::join(parts)?;
+        if !membership.leads() {
+            info!(log = %state.id, leader = ?state.leader, "this process follows");
+        }
+        Ok(Self { engine: store, membership })
     }
+}
 
-    /// The store and the lease. The data directory is this process's own until the lease is gone.
-    pub fn split(self) -> (Engine, Lease) {
-        (self.engine, self.lease)
+/// What the database says of itself; it is made where there is none.
+///
+/// Errors: the bucket is not that of the database, or cannot be written to.
+fn state_or_new(
+    log: &PostgresLog,
+    bucket_url: &BucketUrl,
+    calls: &Calls,
+    options: &Options,
+) -> Result<State> {
+    if log.state()?.is_none() {
+        let superblock = Superblock::new(&*options.rng);
+        let id = Uuid::from_bytes(superblock.db);
+        // First the bucket: a database whose bucket cannot be written to is not made.
+        bucket_url.of(calls.clone(), id).mark()?;
+        match log.create(&superblock) {
+            Ok(()) => {}
+            // Another process has made one in between.
+            Err(Error::Invalid { .. }) if log.state()?.is_some() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let gone = || Error::corrupt("inlay.cluster", "has no row");
+    let state = log.state()?.ok_or_else(gone)?;
+    bucket_url.of(calls.clone(), state.id).check_mark()?;
+    Ok(state)
+}
+
+/// Opens the store as the log has it. A file that the leader drops meanwhile is not found: the log says so when it is read again.
+fn open_follower(
+    vfs: &Arc<ObjectVfs>,
+    log: &Arc<PostgresLog>,
+    options: &Options,
+) -> Result<Engine> {
+    let mut attempt = 1;
+    loop {
+        let (vfs, log) = (Arc::clone(vfs), Arc::clone(log));
+        match Engine::open_follower(vfs, log, options.clone()) {
+            Err(error @ Error::Corrupt { .. }) if attempt < ATTEMPTS => {
+                warn!(%error, attempt, "the store cannot be opened yet");
+                attempt += 1;
+                thread::sleep(ATTEMPT_EVERY);
+            }
+            done => return done,
+        }
     }
 }
 
@@ -121,25 +150,6 @@ fn boot_id() -> String {
 
 fn error_at(place: &str, error: &std::io::Error) -> Error {
     Error::Io { place: place.to_owned(), kind: error.kind(), detail: error.to_string() }
-}
-
-/// Waits until no other process leads.
-///
-/// Errors: `Invalid` where one still does after a while.
-fn wait_for_lease(log: &PostgresLog) -> Result<()> {
-    let start = Instant::now();
-    loop {
-        let Some(state) = log.state()? else { return Ok(()) };
-        let is_of_before = state.leader.is_some() && state.leader == log.identity().before;
-        if state.lease_ms < 0 || is_of_before {
-            return Ok(());
-        }
-        if start.elapsed() > WAIT_MAX {
-            let detail = "leads to a database that another process has; stop that one first";
-            return Err(Error::invalid("metadata URL", detail));
-        }
-        thread::sleep(WAIT_EVERY);
-    }
 }
 
 /// Makes a directory the cache of a log: copies of files of another one are deleted.

@@ -1,8 +1,9 @@
-//! The two tables in PostgreSQL, and all statements about them.
+//! The three tables in PostgreSQL, and all statements about them.
 //!
 //! ```text
 //! inlay.cluster     one row: its own id, by which objects are named; the server that it was made on; which database, who leads under which epoch and until when, where the log ends, the superblock
 //! inlay.log         a row for each group of records: its first number, how many, the epoch of its writer, checksums, bytes
+//! inlay.nodes       a row for each process: where others reach it, how much of the log it has applied, when it was there last
 //! ```
 //!
 //! A transaction that changes the row of `inlay.cluster` has its lock, so appends and take-overs come one after the other: what an old leader has under way is
@@ -13,7 +14,7 @@
 pub const LAYOUT: i32 = 1;
 
 /// Whether the tables are there.
-pub const EXISTS: &str = "SELECT to_regclass('inlay.cluster') IS NOT NULL";
+pub const EXISTS: &str = "SELECT to_regclass('inlay.nodes') IS NOT NULL";
 
 /// Makes the tables. The lock keeps two processes that start at once apart.
 pub const CREATE: &str = "\
@@ -30,7 +31,8 @@ CREATE TABLE IF NOT EXISTS inlay.cluster (
   lease_until timestamptz NOT NULL,
   lsn_next bigint NOT NULL,
   chain bigint NOT NULL,
-  superblock bytea NOT NULL);
+  superblock bytea NOT NULL,
+  secret bytea NOT NULL);
 CREATE TABLE IF NOT EXISTS inlay.log (
   lsn_first bigint PRIMARY KEY,
   count int NOT NULL,
@@ -39,33 +41,54 @@ CREATE TABLE IF NOT EXISTS inlay.log (
   chain bigint NOT NULL,
   is_compressed boolean NOT NULL,
   body bytea NOT NULL);
-ALTER TABLE inlay.log ALTER COLUMN body SET STORAGE EXTERNAL;";
+ALTER TABLE inlay.log ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE TABLE IF NOT EXISTS inlay.nodes (
+  id uuid PRIMARY KEY,
+  url text NOT NULL,
+  version text NOT NULL,
+  applied bigint NOT NULL,
+  seen_at timestamptz NOT NULL);";
 
 /// Settings with which an acknowledged write could be lost, and whether the server takes writes.
 pub const SETTINGS: &str = "SELECT current_setting('synchronous_commit'), current_setting('fsync'), \
+    current_setting('synchronous_standby_names') <> '', \
     pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'";
 
 /// Identity of the server and its standbys: it differs where a dump was restored, and after an upgrade by `pg_upgrade`.
 pub const SYSTEM: &str = "SELECT system_identifier FROM pg_control_system()";
 
+/// Milliseconds since 1970 by the clock of the server.
+pub const CLOCK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
 /// Whether the user owns the log, and so may vacuum it: an erasure ends with that.
 pub const OWNS: &str = "SELECT pg_has_role(current_user, relowner, 'USAGE') \
     FROM pg_class WHERE oid = 'inlay.log'::regclass";
 
-/// A new database, of which nobody is the leader: `$1` layout, `$2` id, `$3` server, `$4` database, `$5` next number, `$6` superblock.
+/// A new database, of which nobody is the leader: `$1` layout, `$2` id, `$3` server, `$4` database, `$5` next number, `$6` superblock,
+/// `$7` secret of its processes.
 pub const INSERT_DATABASE: &str = "INSERT INTO inlay.cluster \
-    (layout, id, system, database, epoch, lease_until, lsn_next, chain, superblock) \
-    VALUES ($1, $2, $3, $4, 0, now(), $5, 0, $6) ON CONFLICT DO NOTHING";
+    (layout, id, system, database, epoch, lease_until, lsn_next, chain, superblock, secret) \
+    VALUES ($1, $2, $3, $4, 0, now(), $5, 0, $6, $7) ON CONFLICT DO NOTHING";
 
-/// Layout, superblock, end of the log, who leads, milliseconds until the lease ends, id, server.
-pub const STATE: &str = "SELECT layout, superblock, lsn_next, chain, leader, \
-    (extract(epoch FROM lease_until - now()) * 1000)::bigint, id, system FROM inlay.cluster";
+/// Layout, superblock, who leads, milliseconds until the lease ends, id, server, secret.
+pub const STATE: &str = "SELECT layout, superblock, leader, \
+    (extract(epoch FROM lease_until - now()) * 1000)::bigint, id, system, secret FROM inlay.cluster";
 
-/// Groups with records above `$1`, oldest first: up to `$2` of them, or about `$3` bytes. The length of a body is known without reading it.
-pub const READ: &str = "SELECT lsn_first, count, chain_before, chain, is_compressed, body FROM (\
+/// Where the log ends, who leads and where, for how many milliseconds, under which epoch, and how many processes there are; then, in a row each, the oldest groups
+/// with records above `$1`: up to `$2` of them, or about `$3` bytes. One statement is one moment. The length of a body is known without reading it.
+pub const READ: &str = "SELECT c.lsn_next, c.chain, c.leader, n.url, \
+    (extract(epoch FROM c.lease_until - now()) * 1000)::bigint, c.epoch, \
+    (SELECT count(*) FROM inlay.nodes WHERE seen_at > now() - interval '10 s'), \
+    g.lsn_first, g.count, g.chain_before, g.chain, g.is_compressed, g.body \
+    FROM inlay.cluster AS c LEFT JOIN inlay.nodes AS n ON n.id = c.leader LEFT JOIN (\
     SELECT *, sum(octet_length(body)) OVER (ORDER BY lsn_first) - octet_length(body) AS before \
-    FROM (SELECT * FROM inlay.log WHERE lsn_first + count > $1 ORDER BY lsn_first LIMIT $2) AS oldest) AS measured \
-    WHERE before < $3 ORDER BY lsn_first";
+    FROM (SELECT * FROM inlay.log WHERE lsn_first + count > $1 \
+    AND lsn_first >= coalesce((SELECT max(lsn_first) FROM inlay.log WHERE lsn_first <= $1), 0) \
+    ORDER BY lsn_first LIMIT $2) AS oldest) AS g \
+    ON g.before < $3 ORDER BY g.lsn_first";
+
+/// Where the log ends: number of the next record, and checksum of the last group.
+pub const END: &str = "SELECT lsn_next, chain FROM inlay.cluster";
 
 /// Takes over: `$1` the new leader, `$2` the one before whose lease may be taken, `$3` to `$5` what was read, `$6` milliseconds.
 pub const TAKE_OVER: &str = "UPDATE inlay.cluster \
@@ -100,3 +123,15 @@ pub const REPLACE: &str =
 /// Deletes groups without a record above `$2`, for the leader `$1`.
 pub const FORGET: &str = "DELETE FROM inlay.log WHERE lsn_first + count <= $2 + 1 \
     AND EXISTS (SELECT 1 FROM inlay.cluster WHERE leader = $1)";
+
+/// The process `$1` is there: `$2` where others reach it, `$3` its version, `$4` the last record that it has applied.
+pub const SEEN: &str = "INSERT INTO inlay.nodes (id, url, version, applied, seen_at) VALUES ($1, $2, $3, $4, now()) \
+    ON CONFLICT (id) DO UPDATE SET url = $2, version = $3, applied = $4, seen_at = now()";
+
+/// Other processes than `$1` that were there within a minute and have not applied record `$2`: they may have copies of what was dropped by it.
+pub const BEHIND: &str = "SELECT count(*) FROM inlay.nodes \
+    WHERE id <> $1 AND applied < $2 AND seen_at > now() - interval '1 minute'";
+
+/// The process `$1` goes, and with it rows of others that ended without a word.
+pub const GONE: &str =
+    "DELETE FROM inlay.nodes WHERE id = $1 OR seen_at < now() - interval '1 day'";

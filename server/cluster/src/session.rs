@@ -224,12 +224,17 @@ async fn check_settings(client: &Client) -> Result<(), Failure> {
     let Some(row) = rows.first() else { return Ok(()) };
     let (synchronous_commit, fsync): (&str, &str) = (row.get(0), row.get(1));
     let refused = |detail: &str| Err(Failure::Unsafe(format!("leads to a server {detail}")));
-    if row.get(2) {
+    if row.get(3) {
         return refused("that takes no writes: a standby, or one that only reads");
     }
     if synchronous_commit == "off" {
         return refused(
             "with synchronous_commit = off, which loses acknowledged writes in a crash",
+        );
+    }
+    if synchronous_commit == "local" && row.get(2) {
+        return refused(
+            "with synchronous_commit = local and a synchronous standby, which may lack acknowledged writes when it takes over",
         );
     }
     if fsync == "off" {

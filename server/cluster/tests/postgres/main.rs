@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use inlay_cluster::{Calls, DatabaseSession, Identity, PostgresLog};
 use inlay_engine::{
-    Error, SeededRng,
+    Clock as _, Error, ManualClock, SeededRng, SystemClock,
     remote::{AppendError, Log as _, LogTail, LogWriter, Superblock},
 };
 use server::Postgres;
@@ -160,6 +160,39 @@ fn a_database_that_lost_its_newest_records_is_noticed() {
     assert!(log.read_after(&superblock, 0).err().unwrap().to_string().contains("is damaged"));
 }
 
+/// A process that follows has what the standby lacks, whatever the log has become since.
+#[test]
+fn who_has_read_what_is_lost_notices_it() {
+    let Some(postgres) = Postgres::start() else { return };
+    let leading = log(&postgres, None, 1).unwrap();
+    let (superblock, mut writer) = lead(&leading).unwrap();
+    writer.append(1, 1, &body(10, 1)).unwrap();
+    let chain: String = postgres.sql("SELECT chain FROM inlay.cluster");
+    writer.append(2, 1, &body(10, 2)).unwrap();
+    let follower = log(&postgres, None, 2).unwrap();
+    assert_eq!(numbers(&follower, 0).len(), 2);
+    assert_eq!(follower.head().unwrap().lsn_next, 3);
+    postgres.sql("DELETE FROM inlay.log WHERE lsn_first = 2");
+    postgres.sql(&format!("UPDATE inlay.cluster SET lsn_next = 2, chain = {chain}"));
+    let noticed = || {
+        let error = follower.read_after(&superblock, 2).err().map(|error| error.to_string());
+        assert!(
+            error.as_deref().is_some_and(|error| error.contains("another history")),
+            "{error:?}"
+        );
+    };
+    noticed();
+    // Another process goes on from there: shorter than what was read, as long, and longer.
+    postgres.sql("UPDATE inlay.cluster SET lease_until = now() - interval '1 s'");
+    let next = log(&postgres, None, 3).unwrap();
+    let (_, mut next_writer) = lead(&next).unwrap();
+    for lsn in 2..5 {
+        next_writer.append(lsn, 1, &body(12, 9)).unwrap();
+        noticed();
+    }
+    assert_eq!(numbers(&log(&postgres, None, 4).unwrap(), 0).len(), 4);
+}
+
 #[test]
 fn settings_that_lose_data_and_missing_rights_are_refused_by_name() {
     let Some(postgres) = Postgres::start() else { return };
@@ -200,6 +233,15 @@ fn settings_that_lose_data_and_missing_rights_are_refused_by_name() {
     );
     postgres.sql(mended);
     assert_eq!(of_user("inlay", 4), None);
+    let now_ms = SystemClock.now_ms();
+    let clocked = |off_ms: i64| {
+        log.check_clock(&ManualClock::new(now_ms + off_ms)).map_err(|error| error.to_string())
+    };
+    assert_eq!(clocked(0), Ok(()));
+    for off_ms in [-60_000, 60_000] {
+        let error = clocked(off_ms).unwrap_err();
+        assert!(error.starts_with("clock of this machine: differs by"), "{error}");
+    }
     postgres.sql("UPDATE inlay.cluster SET layout = 2");
     let error = log.superblock().err().unwrap().to_string();
     assert!(error.contains("layout 2") && error.contains("use a newer build"), "{error}");
