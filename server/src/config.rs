@@ -53,6 +53,9 @@ pub struct Config {
     /// Where browsers reach this server; the HTTP address by default
     #[arg(long, env = "INLAY_BASE_URL")]
     pub base_url: Option<String>,
+    /// Where other processes with the same store reach this one; the HTTP address by default, or the machine's name where that is any address
+    #[arg(long, env = "INLAY_NODE_URL", requires = "metadata_url")]
+    pub node_url: Option<String>,
     /// Networks of proxies that are believed about where a request comes from, comma-separated
     #[arg(long, env = "INLAY_TRUSTED_PROXIES", default_value = "", value_parser = parse_networks)]
     pub trusted_proxies: Networks,

@@ -139,6 +139,8 @@ pub enum More {
     Plan(PlanLimit),
     /// Where a statement is wrong.
     Statement(Advice),
+    /// The request changes something, and another process leads: nothing was done, and that one is to be asked.
+    Elsewhere,
 }
 
 /// One of several faults of a request, an entry of `details`.
@@ -228,6 +230,11 @@ impl ApiError {
         Self { cause: Some(cause.into()), ..Self::new(Code::Internal, message) }
     }
 
+    /// Whether nothing was done because another process leads.
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self.more.as_deref(), Some(More::Elsewhere))
+    }
+
     /// Seconds for the header `Retry-After`: those of the error, or 1 for 429 and overload; `None` where a retry cannot help.
     pub fn retry_after_seconds(&self) -> Option<u64> {
         let is_soon = matches!(self.code, Code::RateLimited | Code::Overloaded);
@@ -311,7 +318,10 @@ impl From<inlay_engine::Error> for ApiError {
                 Self::new(Code::Overloaded, detail)
             }
             Error::Limit { detail, .. } => overloaded(detail),
-            error @ (Error::Closed(_) | Error::Elsewhere) => overloaded(error.to_string()),
+            error @ Error::Closed(_) => overloaded(error.to_string()),
+            error @ Error::Elsewhere => {
+                Self { more: Some(Box::new(More::Elsewhere)), ..overloaded(error.to_string()) }
+            }
             error @ (Error::Corrupt { .. } | Error::Io { .. }) => Self::internal(error.to_string()),
         }
     }

@@ -17,6 +17,12 @@
 //! 25 s   a task that has not ended is cut off; the next one is waited for
 //! then   the counters that were not written yet are written, the store writes its memory to segments and closes
 //! ```
+//!
+//! Where several processes have the store, the one that leads gives it to another after half a second, and writes nothing to segments: the log has it.
+//!
+//! ```text
+//! 0.5 s  counters are written, the store takes no changes, the lease is given back; reads that still run go on as above
+//! ```
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -53,7 +59,7 @@ use crate::{
     http::{Http, Peer, Throttle, router},
     jobs,
     outbound::{Dispatcher, Mailer, Poster, WebhookRules},
-    sql::WorkerPool,
+    sql::{StatementRunner, WorkerPool},
     store_location::open_store,
 };
 
@@ -79,6 +85,8 @@ const HEADER_BYTES_MAX: usize = 64 << 10;
 const GRPC_BYTES_MAX: usize = 32 << 20;
 /// How often is looked whether another process has the store.
 const LEASE_LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Changes that run when a process that leads stops get this long, before another process leads.
+const HAND_OVER_AFTER: Duration = Duration::from_millis(500);
 /// Requests that run when the server stops get this long to finish.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -122,7 +130,7 @@ pub async fn serve_with(
     let options =
         Options { clock: Arc::clone(&clock), rng: Arc::clone(&rng), limits, ..Options::default() };
     let opening = config.clone();
-    let (engine, lease) =
+    let (engine, membership) =
         tokio::task::spawn_blocking(move || open_store(&opening, options)).await??;
     // Opening has replayed the log: the rows in memory are those that no segment holds yet.
     let stats = engine.stats();
@@ -154,14 +162,15 @@ pub async fn serve_with(
         alert_interval_s: config.alert_interval_seconds.into(),
         data_dir: std::path::absolute(&config.data_dir)?,
         billing: billing_settings(&config.billing),
-        lease,
+        membership,
         ..Settings::default()
     };
     let settings = Arc::new(settings);
-    let engine = Arc::new(engine);
+    settings.membership.announce(&node_url(&config, scheme, http_addr));
     let app = App::new(engine, clock, rng, settings);
     // Before the listeners are served, so that the first visitor finds the dashboard.
-    if config.demo {
+    // A process that follows finds what the leader made.
+    if config.demo && app.settings.membership.leads() {
         let seeding = app.clone();
         tokio::task::spawn_blocking(move || seeding.seed_demo())
             .await?
@@ -178,19 +187,30 @@ pub async fn serve_with(
     // Nobody waits for it: a statement that comes earlier starts its worker itself.
     drop(tokio::task::spawn_blocking(move || prepared.refill()));
     let http = Http::new(app.clone(), &shares, Arc::clone(&throttle), dispatcher.clone(), workers);
+    let statements = http.statements.clone();
     let (connections, tools) = connections_max(raise_descriptors());
     let tasks = vec![
         tokio::spawn(serve_http(listener, tls, http, connections, stopped.clone())),
         tokio::spawn(serve_grpc(grpc_listener, app.clone(), guard, tools, stopped.clone())),
-        tokio::spawn(jobs::count(app.clone(), stopped.clone())),
-        tokio::spawn(jobs::expire(app.clone(), stopped.clone())),
-        tokio::spawn(jobs::evaluate_alerts(app.clone(), stopped.clone())),
-        tokio::spawn(jobs::deliver(app.clone(), dispatcher.clone(), stopped.clone())),
-        tokio::spawn(jobs::run_reports(app.clone(), dispatcher, stopped.clone())),
+        tokio::spawn(jobs::lead(app.clone(), dispatcher, stopped.clone())),
+        tokio::spawn(jobs::send_counts(app.clone(), stopped.clone())),
         tokio::spawn(forget_full(throttle, stopped.clone())),
+        tokio::spawn(retire_workers(statements, stopped.clone())),
         tokio::spawn(jobs::report(app.clone(), stopped)),
     ];
     Ok(Running { http_addr, grpc_addr, base_url: app.settings.base_url.clone(), app, stop, tasks })
+}
+
+/// Where other processes with the same store reach this one.
+fn node_url(config: &Config, scheme: &str, http_addr: SocketAddr) -> String {
+    let own = match http_addr.ip().is_unspecified() {
+        true => {
+            let name = read_text(Path::new("/proc/sys/kernel/hostname")).unwrap_or_default();
+            format!("{scheme}://{}:{}", name.trim(), http_addr.port())
+        }
+        false => format!("{scheme}://{http_addr}"),
+    };
+    config.node_url.as_deref().map_or(own, |url| url.trim_end_matches('/').to_owned())
 }
 
 /// Listens with room for a burst of clients: the 128 that the runtime gives are not many, and who finds none
@@ -268,6 +288,16 @@ async fn forget_full(throttle: Arc<Throttle>, mut stopped: watch::Receiver<bool>
     }
 }
 
+/// Once a second, ends workers of SQL whose segments are not there any more.
+async fn retire_workers(statements: StatementRunner, mut stopped: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            _ = stopped.changed() => return,
+            () = tokio::time::sleep(Duration::from_secs(1)) => statements.retire_workers().await,
+        }
+    }
+}
+
 fn read_text(path: &Path) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
@@ -276,6 +306,11 @@ impl Running {
     /// The address of a fresh embed session of the demo; `None` when the server runs without the demo.
     pub fn demo_url(&self) -> Option<String> {
         self.app.demo_session(None).ok().map(|(minted, ..)| minted.url)
+    }
+
+    /// Whether this process takes changes: always, but where several have the same store.
+    pub fn leads(&self) -> bool {
+        self.app.settings.membership.leads()
     }
 
     /// Removes the records of what has ended and old mails now, as the job does from time to time.
@@ -291,9 +326,13 @@ impl Running {
     /// Lets running requests finish, writes everything to segments, and closes.
     ///
     /// Errors: a store that cannot be closed. Everything that was acknowledged is in the log nevertheless, and the next start finds it.
-    pub async fn stop(self) -> anyhow::Result<()> {
+    pub async fn stop(mut self) -> anyhow::Result<()> {
         let _ = self.stop.send(true);
-        for mut task in self.tasks {
+        let membership = self.app.settings.membership.clone();
+        if !membership.is_alone() && membership.leads() {
+            self.hand_over().await?;
+        }
+        for mut task in std::mem::take(&mut self.tasks) {
             // A stream that nobody reads to its end must not keep the store from closing.
             if tokio::time::timeout(DRAIN_TIMEOUT + Duration::from_secs(5), &mut task)
                 .await
@@ -303,25 +342,42 @@ impl Running {
                 task.abort();
             }
         }
-        let (app, engine) = (self.app.clone(), Arc::clone(&self.app.engine));
+        let engine = Arc::clone(&self.app.engine);
+        if membership.is_alone() {
+            self.write_counts().await?;
+        }
+        let closed = tokio::task::spawn_blocking(move || engine.close()).await?;
+        // Only now: the next process opens the store that this one has closed.
+        tokio::task::spawn_blocking(move || membership.release()).await?;
+        closed.context("cannot close the store")
+    }
+
+    /// Lets another process lead at once: what still runs here and only asks goes on with what it has.
+    async fn hand_over(&self) -> anyhow::Result<()> {
+        tokio::time::sleep(HAND_OVER_AFTER).await;
+        self.write_counts().await?;
+        self.app.engine.hand_over();
+        let membership = self.app.settings.membership.clone();
+        Ok(tokio::task::spawn_blocking(move || membership.release()).await?)
+    }
+
+    /// Writes down what was counted.
+    async fn write_counts(&self) -> anyhow::Result<()> {
+        let app = self.app.clone();
         let written = tokio::task::spawn_blocking(move || app.write_counts()).await?;
         if let Err(error) = written {
             warn!(code = error.code.name(), %error, "cannot write down what was counted");
         }
-        let closed = tokio::task::spawn_blocking(move || engine.close()).await?;
-        // Only now: the next process opens the store that this one has closed.
-        let lease = self.app.settings.lease.clone();
-        tokio::task::spawn_blocking(move || lease.release()).await?;
-        closed.context("cannot close the store")
+        Ok(())
     }
 
     /// Ends when another process has taken over the store, or its log is not as this one has it: this one cannot go on. Never, where the store is in a
     /// directory of its own.
     pub async fn taken_over(&self) {
-        let lease = &self.app.settings.lease;
-        while !lease.is_lost() {
+        let membership = &self.app.settings.membership;
+        while !membership.is_lost() {
             if self.app.engine.closed().is_some() {
-                lease.give_up();
+                membership.give_up();
             }
             tokio::time::sleep(LEASE_LOOK_EVERY).await;
         }

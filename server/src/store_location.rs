@@ -5,13 +5,13 @@
 //! --metadata-url postgres://… --events-url s3://… --data-dir /var/cache/inlay  nothing that is needed is on this machine
 //! ```
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use inlay_engine::{Engine, Options};
 
-use crate::{base::lease::StoreLease, config::Config};
+use crate::{base::membership::StoreMembership, config::Config};
 
 // The doc comments of this struct and of its fields are the help that `inlay migrate --help` prints.
 /// What `inlay migrate` can be told.
@@ -35,11 +35,14 @@ pub struct Migrate {
     not(feature = "cluster"),
     expect(unused_variables, reason = "options of a store elsewhere")
 )]
-pub fn open_store(config: &Config, options: Options) -> anyhow::Result<(Engine, StoreLease)> {
+pub fn open_store(
+    config: &Config,
+    options: Options,
+) -> anyhow::Result<(Arc<Engine>, StoreMembership)> {
     let shown = || format!("cannot open the data directory {}", config.data_dir.display());
     let (Some(metadata_url), Some(events_url)) = (&config.metadata_url, &config.events_url) else {
         let engine = Engine::open_directory(&config.data_dir, options).with_context(shown)?;
-        return Ok((engine, StoreLease::default()));
+        return Ok((Arc::new(engine), StoreMembership::default()));
     };
     if config.smtp_url.is_none() {
         bail!(
@@ -53,9 +56,9 @@ pub fn open_store(config: &Config, options: Options) -> anyhow::Result<(Engine, 
             metadata_url: metadata_url.clone(),
             events_url: events_url.clone(),
         };
-        let node = inlay_cluster::Node::open(&location, &config.data_dir, options);
-        let (engine, lease) = node.context("cannot open the store")?.split();
-        Ok((engine, lease.into()))
+        let node = inlay_cluster::Node::open(&location, &config.data_dir, &options);
+        let node = node.context("cannot open the store")?;
+        Ok((node.engine, node.membership.into()))
     }
     #[cfg(not(feature = "cluster"))]
     bail!("this build has no stores in a database and a bucket")

@@ -14,6 +14,9 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
 use crate::store::Environment;
 
 /// An action that is counted in memory.
@@ -40,6 +43,28 @@ pub struct Counts {
     pub embed_views: u64,
 }
 
+/// Counts of an environment, as one process of a store sends them to the one that leads.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct EnvironmentCounts {
+    /// Id of the organisation.
+    pub org: String,
+    /// Id of the environment.
+    pub environment: String,
+    /// Metric queries and SQL statements that were begun.
+    pub queries: u64,
+    /// Embed pages that were shown.
+    pub embed_views: u64,
+}
+
+/// Counts as JSON, an array of [`EnvironmentCounts`].
+pub fn counts_as_json(counts: &HashMap<(String, String), Counts>) -> Value {
+    let one = |((org, environment), counts): (&(String, String), &Counts)| {
+        let Counts { queries, embed_views } = *counts;
+        serde_json::json!({"org": org, "environment": environment, "queries": queries, "embed_views": embed_views})
+    };
+    counts.iter().map(one).collect()
+}
+
 impl Counters {
     /// Counts one action in an environment.
     ///
@@ -61,6 +86,15 @@ impl Counters {
         counts.get(&(org.to_owned(), environment.id.clone())).copied().unwrap_or_default()
     }
 
+    /// Adds what another process has counted.
+    pub fn add_all(&self, counts: Vec<EnvironmentCounts>) {
+        let of = |one: EnvironmentCounts| {
+            let EnvironmentCounts { org, environment, queries, embed_views } = one;
+            ((org, environment), Counts { queries, embed_views })
+        };
+        self.give_back(counts.into_iter().map(of).collect());
+    }
+
     /// Adds counts again whose transaction failed; the next write includes them.
     ///
     /// Counts may have been added since they were taken, so that both are summed.
@@ -68,8 +102,8 @@ impl Counters {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, counts) in counts {
             let known = all.entry(key).or_default();
-            known.queries += counts.queries;
-            known.embed_views += counts.embed_views;
+            known.queries = known.queries.saturating_add(counts.queries);
+            known.embed_views = known.embed_views.saturating_add(counts.embed_views);
         }
     }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 
-use crate::{base::lease::StoreLease, outbound::WebhookRules};
+use crate::{base::membership::StoreMembership, outbound::WebhookRules};
 
 /// Settings of the product. A job may run with a copy that differs, such as a shorter `query_ms_max`.
 #[derive(Debug, Clone)]
@@ -46,8 +46,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Billing provider; by default there is none, and nothing can be bought.
     pub billing: BillingSettings,
-    /// Whether this process may answer, where several have the store.
-    pub lease: StoreLease,
+    /// Whether this process may answer and may change something, where several have the store.
+    pub membership: StoreMembership,
 }
 
 impl Default for Settings {
@@ -64,7 +64,7 @@ impl Default for Settings {
             alert_interval_s: 60,
             data_dir: PathBuf::new(),
             billing: BillingSettings::default(),
-            lease: StoreLease::default(),
+            membership: StoreMembership::default(),
         }
     }
 }

@@ -9,7 +9,7 @@
 //! text           " Ada@Example.com "             ada@example.com
 //! json           {"a": 1.0}                      {"a":1}; a field that comes twice is refused
 //! json_schema    {"widgets": [{"w": 0}]}         three violations, each with its field
-//! lease          of a store that several processes have: whether this one may answer
+//! membership     of a store that several processes have: whether this one may answer, and may change something
 //! locale         de                              12.345,6 and Freitag, 20. Nov.
 //! memory         1 GiB                           204 MiB for queries, 89 MiB for one of them, …
 //! permits        at once: 2 password hashes, as many queries as cores
@@ -20,8 +20,8 @@ pub mod ids;
 pub mod instant;
 pub mod json;
 pub mod json_schema;
-pub mod lease;
 pub mod locale;
+pub mod membership;
 pub mod memory;
 pub mod permit_pools;
 pub mod query_threads;

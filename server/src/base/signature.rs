@@ -1,4 +1,4 @@
-//! The signature of a billing webhook: `ts=<unix>;h1=<hex>`, several `h1` while keys change.
+//! The signature of a billing webhook, and of what one process of a store sends another: `ts=<unix>;h1=<hex>`, several `h1` while keys change.
 //!
 //! HMAC-SHA256 over the time, a colon and the body as it was sent. It is checked before anything of the
 //! body is read, in constant time, and it is good for a few minutes, so that a recorded request is worth
@@ -18,7 +18,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::secret::unhex;
+use super::secret::{hex, unhex};
 
 const SIGNATURE_BYTES: usize = 32;
 
@@ -70,6 +70,12 @@ pub fn verify(
     if keys.iter().any(matches) { Ok(()) } else { Err(SignatureError::Key) }
 }
 
+/// The header for a body: `ts=1795169856;h1=01565fde…`. Empty for an empty key, which nobody checks against.
+pub fn sign(body: &[u8], key: &str, now_seconds: i64) -> String {
+    let signed = signer(key, now_seconds, body).map(|mac| hex(&mac.finalize().into_bytes()));
+    signed.map(|hex| format!("ts={now_seconds};h1={hex}")).unwrap_or_default()
+}
+
 /// The number that a text begins with, as the provider's own library reads it: the signature is over the
 /// number, not over the text.
 fn leading_number(text: &str) -> Option<i64> {
@@ -92,12 +98,12 @@ fn signer(key: &str, ts: i64, body: &[u8]) -> Option<Hmac<Sha256>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::secret::hex;
 
     const NOW: i64 = 1_795_169_856;
 
     fn sign(key: &str, ts: i64, body: &str) -> String {
-        hex(&signer(key, ts, body.as_bytes()).unwrap().finalize().into_bytes())
+        let header = super::sign(body.as_bytes(), key, ts);
+        header.split_once("h1=").unwrap().1.to_owned()
     }
 
     #[test]

@@ -48,11 +48,23 @@ struct Internal {
 }
 
 impl Internal {
-    /// Errors: `unavailable` where another process may have the store.
-    fn check_lease(&self) -> Result<(), Status> {
-        match self.app.settings.lease.is_valid() {
-            true => Ok(()),
-            false => Err(Status::unavailable("this server does not have the store at the moment")),
+    /// Waits until this process shows what all processes with this store have acknowledged.
+    ///
+    /// Errors: `unavailable` where it cannot tell.
+    async fn catch_up(&self) -> Result<(), Status> {
+        let caught_up = self.app.settings.membership.caught_up().await;
+        caught_up.map_err(|why| {
+            Status::unavailable(format!("this server cannot tell what is newest: {why}"))
+        })
+    }
+
+    /// As REST has it, but for a change where another process leads: `failed_precondition`, with its address. A tool calls that one itself.
+    fn status(&self, error: Error) -> Status {
+        match (error, self.app.settings.membership.leader_url()) {
+            (Error::Elsewhere, Some(url)) => {
+                Status::failed_precondition(format!("another process leads, at {url}"))
+            }
+            (error, _) => convert::engine_status(error),
         }
     }
 
@@ -63,11 +75,11 @@ impl Internal {
         &self,
         work: impl FnOnce(&Engine) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Status> {
-        self.check_lease()?;
+        self.catch_up().await?;
         let engine = std::sync::Arc::clone(&self.app.engine);
         let done = tokio::task::spawn_blocking(move || work(&engine)).await;
         let ended = |error| ApiError::internal(format!("a task ended: {error}"));
-        done.map_err(|error| convert::status(ended(error)))?.map_err(convert::engine_status)
+        done.map_err(|error| convert::status(ended(error)))?.map_err(|error| self.status(error))
     }
 }
 
@@ -181,6 +193,7 @@ impl Inlay for Internal {
                 return Err(Status::invalid_argument(message));
             }
         }
+        self.catch_up().await?;
         let (sender, receiver) = mpsc::channel(STREAM_WAITING);
         let engine = std::sync::Arc::clone(&self.app.engine);
         tokio::task::spawn_blocking(move || {
@@ -210,6 +223,7 @@ impl Inlay for Internal {
         request: Request<v1::TailWalRequest>,
     ) -> GrpcResult<Self::TailWalStream> {
         let v1::TailWalRequest { lsn_from, follow } = request.into_inner();
+        self.catch_up().await?;
         let (sender, receiver) = mpsc::channel(STREAM_WAITING);
         let engine = std::sync::Arc::clone(&self.app.engine);
         tokio::spawn(async move {

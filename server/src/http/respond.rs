@@ -341,7 +341,7 @@ pub fn error_body(error: &ApiError) -> Value {
                 body["hint"] = json!(hint);
             }
         }
-        None => {}
+        Some(More::Elsewhere) | None => {}
     }
     body
 }

@@ -7,12 +7,18 @@
 //! /embed/{dashboard_id}           the page of a frame
 //! /assets/{hash}/…, /sdk/v1/…     files
 //! /demo                           the host page of the demo
-//! /healthz, /readyz, /metrics     for the operator
+//! /healthz, /readyz, /leaderz, /metrics     for the operator
+//! /internal/counts                for processes with the same store
 //! any other path                  404 {"error": "there is nothing at this path", "code": "not_found", …}
 //! PUT /v1/dashboards              405 {"error": "this path does not have this method", …}, Allow: GET,HEAD,POST
 //! ```
 
-use axum::{Router, extract::DefaultBodyLimit, middleware, routing::get};
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    middleware,
+    routing::{get, post},
+};
 use inlay_proto::names::NDJSON;
 use tower::ServiceBuilder;
 use tower_http::compression::{
@@ -22,11 +28,12 @@ use tower_http::compression::{
 
 use super::{
     middleware::observe,
-    pages::{assets, console, embed_page, metrics, system},
+    pages::{assets, console, embed_page, metrics, nodes, system},
     respond::{no_such_method, no_such_path},
     state::context::Http,
     v1,
 };
+use crate::outbound::COUNTS_PATH;
 
 /// The router of the whole server. `observe` lies inside of compression, so that it can rewrite the body of an error before it is compressed.
 pub fn router(http: Http) -> Router {
@@ -60,7 +67,9 @@ pub fn router(http: Http) -> Router {
         .route("/demo", get(assets::demo))
         .route("/healthz", get(system::healthz))
         .route("/readyz", get(system::readyz))
+        .route("/leaderz", get(system::leaderz))
         .route("/metrics", get(metrics::metrics))
+        .route(COUNTS_PATH, post(nodes::counts))
         .method_not_allowed_fallback(no_such_method)
         .fallback(no_such_path)
         .layer(layers)

@@ -13,8 +13,12 @@ use crate::app::App;
 
 /// What a crash may lose of counts; of events it loses none.
 const EVERY: Duration = Duration::from_secs(10);
+/// As often where other processes show them, which know what is written down.
+const EVERY_FOR_OTHERS: Duration = Duration::from_secs(1);
 
 /// Runs until the server stops, which writes down the rest.
 pub async fn run(app: App, stopped: watch::Receiver<bool>) {
-    every(EVERY, app, stopped, "write down counts", App::write_counts).await;
+    let is_alone = app.settings.membership.is_alone();
+    let pace = if is_alone { EVERY } else { EVERY_FOR_OTHERS };
+    every(pace, app, stopped, "write down counts", App::write_counts).await;
 }

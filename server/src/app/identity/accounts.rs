@@ -282,7 +282,10 @@ impl App {
             }),
         };
         // A store that takes no writes still answers questions.
-        noted.or_else(|error| if error.code == Code::Overloaded { Ok(()) } else { Err(error) })
+        noted.or_else(|error| match error.code == Code::Overloaded && !error.is_elsewhere() {
+            true => Ok(()),
+            false => Err(error),
+        })
     }
 
     /// The user of a console session, `None` for a key.

@@ -53,6 +53,14 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub std::net::SocketAddr);
 
+/// On a request of a kind that each of several processes answers itself.
+#[derive(Debug, Clone, Copy)]
+pub struct AnsweredByAll;
+
+/// On a request whose use of credentials is not to be noted.
+#[derive(Debug, Clone, Copy)]
+pub struct Unnoted;
+
 /// Where a request comes from, as far as it is believed. `None` without a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientAddress(pub Option<IpAddr>);
@@ -79,11 +87,13 @@ pub fn guard(
     next: Next,
 ) -> impl Future<Output = Response> {
     let address = address(&http, &request);
+    let tokens = tokens_of(&http, &request);
+    let is_noted = request.extensions().get::<Unnoted>().is_none();
     let mut due = None;
     let admitted = admit(&http, operation, &mut request, address, &mut due);
     let handled = Box::pin(carry_out(http.clone(), operation, request, next));
     async move {
-        let noted = match due {
+        let noted = match due.filter(|_| is_noted) {
             Some(caller) => Box::pin(http.run(move |app| app.note_use(&caller))).await,
             None => Ok(()),
         };
@@ -93,7 +103,7 @@ pub fn guard(
             // Who is not let in is counted by his address.
             Err(_) => (Quota::Management, at_address(address)),
         };
-        let (standing, counted) = http.throttle.take(quota, &who);
+        let (standing, counted) = http.throttle.take_many(quota, &who, tokens);
         if counted.is_err() {
             Box::pin(tokio::time::sleep(http.throttle.delay_of_refusal(quota, &who))).await;
         }
@@ -103,6 +113,15 @@ pub fn guard(
         };
         standing.on(answer)
     }
+}
+
+/// Tokens that a request takes: one, or one for each process that answers such requests itself.
+fn tokens_of(http: &Http, request: &Request) -> u32 {
+    let membership = &http.app.settings.membership;
+    if membership.is_alone() || request.extensions().get::<AnsweredByAll>().is_none() {
+        return 1;
+    }
+    membership.standing().map_or(1, |standing| standing.nodes as u32)
 }
 
 /// Runs the handler, once for all requests of the same idempotency key.
@@ -245,7 +264,7 @@ fn at_address(address: Option<IpAddr>) -> String {
 }
 
 /// Where a request comes from: the peer, or the address that a trusted proxy reports in `X-Forwarded-For`.
-fn address(http: &Http, request: &Request) -> Option<IpAddr> {
+pub fn address(http: &Http, request: &Request) -> Option<IpAddr> {
     let peer = request.extensions().get::<Peer>()?.0.ip();
     let forwarded: Vec<&str> = request
         .headers()

@@ -28,6 +28,7 @@ use futures::FutureExt as _;
 use inlay_proto::names::REQUEST_ID_HEADER;
 use tracing::{error, info, warn};
 
+use super::cluster::{self, FromLeader};
 use crate::{
     error::{ApiError, Code},
     http::{
@@ -56,15 +57,14 @@ pub fn observe(
     let path = request.extensions().get::<MatchedPath>().cloned();
     let started = Instant::now();
     // The future of this layer is without the request: smaller ones cost less.
-    let answer = Box::pin(next.run(request));
+    let answer: Pin<Box<dyn Future<Output = Response> + Send>> =
+        match http.app.settings.membership.is_alone() {
+            true => Box::pin(next.run(request)),
+            false => Box::pin(cluster::answer(http.clone(), request, next)),
+        };
     async move {
         let path = path.as_ref().map_or("(none)", MatchedPath::as_str);
-        let response = match may_answer(&http, path) {
-            true => answer_of(answer).await,
-            false => not_leading(),
-        };
-        // Once is enough: whatever is read later is at least as new as this moment, in which no other process could lead.
-        let response = in_one_shape(response);
+        let response = in_one_shape(answer_of(answer).await);
         observed(&http, response, id, method_name, path, started)
     }
 }
@@ -82,6 +82,11 @@ fn observed(
 ) -> Response {
     let duration_ms = started.elapsed().as_secs_f64() * 1_000.0;
     let status = response.status().as_u16();
+    // The leader has given it one, which its body may have as well.
+    let id = match response.extensions().get::<FromLeader>() {
+        Some(_) => id_of(response.headers()).unwrap_or(id),
+        None => id,
+    };
     http.requests.count(path, method_name, status, duration_ms / 1_000.0);
     if let Some(ErrorNote(note)) = response.extensions_mut().remove() {
         let (code, cause) = (note.code.name(), note.cause.as_deref().unwrap_or_default());
@@ -113,18 +118,13 @@ fn observed(
     response
 }
 
-/// Whether this process may answer: its store is its own, or no other process can lead. What supervisors ask is answered always.
-fn may_answer(http: &Http, path: &str) -> bool {
-    http.app.settings.lease.is_valid() || matches!(path, "/healthz" | "/metrics")
-}
-
-fn not_leading() -> Response {
-    let message = "this server does not have the store at the moment; retry soon";
-    ApiError::new(Code::Overloaded, message).into_response()
+/// The id that an answer has.
+fn id_of(headers: &HeaderMap) -> Option<String> {
+    headers.get(REQUEST_ID)?.to_str().ok().map(str::to_owned)
 }
 
 /// The answer of the layers within: 504 where it takes too long, 500 where a handler panics.
-async fn answer_of(answer: Pin<Box<impl Future<Output = Response>>>) -> Response {
+async fn answer_of(answer: Pin<Box<impl Future<Output = Response> + ?Sized>>) -> Response {
     let guarded = std::panic::AssertUnwindSafe(answer).catch_unwind();
     match tokio::time::timeout(ANSWER_TIME_MAX, guarded).await {
         Ok(Ok(response)) => response,
@@ -178,7 +178,8 @@ fn known_method(method: &Method) -> &'static str {
 
 /// Answers of layers that know nothing of our errors, such as the 405 of the router or the 404 of a file, in the one shape.
 fn in_one_shape(response: Response) -> Response {
-    if response.extensions().get::<ErrorNote>().is_some() {
+    let extensions = response.extensions();
+    if extensions.get::<ErrorNote>().is_some() || extensions.get::<FromLeader>().is_some() {
         return response;
     }
     let code = match response.status() {

@@ -42,7 +42,7 @@ use prometheus_client::{
 };
 
 use crate::{
-    base::{permit_pools::PoolCounts, query_permits::QueryCounts},
+    base::{membership::StoreStanding, permit_pools::PoolCounts, query_permits::QueryCounts},
     error::{ApiError, Result},
     http::state::{
         context::Http,
@@ -59,7 +59,9 @@ pub async fn metrics(State(http): State<Http>) -> Result<Response> {
     let (requests, rejected) = (http.requests.read(), http.requests.rejected());
     let (queries, pools) = (http.query_counts(), http.pool_counts());
     let permits = Permits { queries, pools };
-    let text = http.run(move |app| text(&app.engine, requests, rejected, permits)).await?;
+    let standing = http.app.settings.membership.standing();
+    let text =
+        http.run(move |app| text(&app.engine, requests, rejected, permits, standing)).await?;
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
 }
 
@@ -69,11 +71,12 @@ fn text(
     requests: BTreeMap<Answered, Taken>,
     rejected: u64,
     permits: Permits,
+    standing: Option<StoreStanding>,
 ) -> Result<String> {
     // A registry for each request: it holds the numbers of one instant, and none outlives its answer.
     let mut registry = Registry::with_prefix("inlay");
     let engine = Arc::clone(engine);
-    registry.register_collector(Box::new(StoreNumbers { engine, rejected, permits }));
+    registry.register_collector(Box::new(StoreNumbers { engine, rejected, permits, standing }));
     registry.register_collector(Box::new(RequestNumbers { requests }));
     let mut out = String::new();
     encode(&mut out, &registry)
@@ -133,6 +136,8 @@ struct StoreNumbers {
     rejected: u64,
     permits: Permits,
     engine: Arc<Engine>,
+    /// Where several processes have the store.
+    standing: Option<StoreStanding>,
 }
 
 /// How much work is under way, as it was when the request came.
@@ -159,6 +164,9 @@ impl Collector for StoreNumbers {
         page.memory(&now)?;
         page.queries(&self.engine, &now)?;
         page.permits(&self.permits)?;
+        if let Some(standing) = &self.standing {
+            page.cluster(standing)?;
+        }
         // 0 after a write to the log has failed: only a new start takes writes again.
         let up = u64::from(self.engine.closed().is_none());
         page.gauge("store_writable", "1 while the store takes writes", None, up)
@@ -194,6 +202,33 @@ impl Page<'_> {
             1.0,
         )?;
         self.seconds("log_sync", "Time that a sync of the log took", &now.log_sync_us)
+    }
+
+    // cluster_*: which part this process has, and how far it is behind the log. Absent for a store in its own directory.
+    fn cluster(&mut self, now: &StoreStanding) -> fmt::Result {
+        let leads = u64::from(now.leads);
+        self.gauge("cluster_leads", "1 where this process takes changes", None, leads)?;
+        let has_leader = u64::from(now.has_leader);
+        self.gauge("cluster_has_leader", "1 while a leader can be reached", None, has_leader)?;
+        let epoch = u64::try_from(now.epoch).unwrap_or(0);
+        self.gauge("cluster_epoch", "How often the log has changed hands", None, epoch)?;
+        self.gauge("cluster_nodes", "Processes with this store", None, now.nodes as u64)?;
+        let behind = now.lsn_last.saturating_sub(now.applied);
+        self.gauge(
+            "cluster_lag_records",
+            "Records of the log that are not shown yet",
+            None,
+            behind,
+        )?;
+        // Before it was ever up to date a process is behind by all.
+        let behind_ms = now.behind.map_or(u64::MAX >> 12, |behind| behind.as_millis() as u64);
+        self.gauge(
+            "cluster_lag_milliseconds",
+            "Time since the whole log was shown",
+            None,
+            behind_ms,
+        )?;
+        self.counter("cluster_log_reads", "How often the log was read", None, now.log_reads)
     }
 
     // segments, segment_rows, segment_bytes by level (`fresh`, `merged`, `sealed`); the unit is added to the name of the last.

@@ -7,11 +7,13 @@
 //! console       /, /console/…
 //! embed_page    /embed/{dashboard_id}
 //! metrics       /metrics
-//! system        /healthz, /readyz, /openapi.json, /docs
+//! nodes         /internal/counts
+//! system        /healthz, /readyz, /leaderz, /openapi.json, /docs
 //! ```
 
 pub mod assets;
 pub mod console;
 pub mod embed_page;
 pub mod metrics;
+pub mod nodes;
 pub mod system;

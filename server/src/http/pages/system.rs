@@ -4,19 +4,24 @@
 //! GET /healthz        200 {"status":"ok"}        always: the process answers
 //! GET /readyz         200 {"status":"ready"}     the store takes writes and its background work succeeds
 //!                     503 {"code":"overloaded","error":"the store cannot write; the log says why","request_id":"…"}
+//! GET /leaderz        200 {"status":"leads"}         this process takes changes: a store of its own, or the lease of one that several have
+//!                     503 {"status":"follows"}
 //! GET /openapi.json   200 application/json       about 240 KB, for programs
 //! GET /docs           200 text/html              the same for people, without a script
 //! ```
 //!
 //! A supervisor restarts by `/healthz` and sends no requests where `/readyz` fails: a restart does not mend a full disk.
 
-use std::future::{Ready, ready};
+use std::{
+    future::{Ready, ready},
+    time::Duration,
+};
 
 use axum::{
     Json,
     body::Bytes,
     extract::State,
-    http::{HeaderValue, header},
+    http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde_json::{Value, json};
@@ -32,8 +37,34 @@ pub async fn healthz() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }
 
-/// 200 while the store takes writes and background work succeeds; 503 otherwise, with the cause in the log.
+/// How far a process that follows may be behind.
+const BEHIND_MAX: Duration = Duration::from_secs(2);
+
+/// 200 while this process takes changes. A balancer may send all requests that change something there, and save them a hop.
+pub async fn leaderz(State(http): State<Http>) -> (StatusCode, Json<Value>) {
+    let membership = &http.app.settings.membership;
+    match membership.leads() && membership.is_valid() {
+        true => (StatusCode::OK, Json(json!({"status": "leads"}))),
+        false => (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "follows"}))),
+    }
+}
+
+/// 200 while the store takes writes and background work succeeds; 503 otherwise, with the cause in the log. A process that follows is ready
+/// while it is less than two seconds behind and knows a leader.
 pub async fn readyz(State(http): State<Http>) -> Result<Json<Value>> {
+    if let Some(standing) = http.app.settings.membership.standing() {
+        let is_behind = standing.behind.is_none_or(|behind| behind > BEHIND_MAX);
+        let is_valid = !standing.leads || http.app.settings.membership.is_valid();
+        if is_behind || !standing.has_leader || !is_valid {
+            return Err(ApiError {
+                cause: Some(format!("{standing:?}")),
+                ..ApiError::new(
+                    Code::Overloaded,
+                    "this server does not have the newest, or knows no leader; the log says why",
+                )
+            });
+        }
+    }
     match http.app.engine.trouble() {
         None => Ok(Json(json!({"status": "ready"}))),
         Some(why) => Err(ApiError {

@@ -29,7 +29,7 @@ use crate::{
         query_threads::QueryThreads,
     },
     error::{ApiError, Code, Result},
-    outbound::Dispatcher,
+    outbound::{Dispatcher, LeaderClient},
     sql::{StatementRunner, WorkerPool},
     web::Files,
 };
@@ -81,6 +81,8 @@ pub struct HttpState {
     pub throttle: Arc<Throttle>,
     /// Sends webhooks and mails.
     pub dispatcher: Dispatcher,
+    /// Sends requests to the process that leads, where that is another one.
+    pub leader: LeaderClient,
     /// Runs SQL statements in worker processes.
     pub statements: StatementRunner,
     /// Permits for the memory of work on bodies: one for each KiB.
@@ -118,6 +120,7 @@ impl Http {
         let (ingest, bodies) =
             (memory("ingest_kib", shares.ingest), memory("body_kib", shares.bodies));
         let mailing = pool("mails", MAILS_AT_ONCE);
+        let leader = LeaderClient::new(&app.settings.membership);
         let hashing = pool("password_hashes", HASHES_AT_ONCE);
         let drawing = pool("drawings", DRAWINGS_AT_ONCE);
         Self(Arc::new(HttpState {
@@ -128,6 +131,7 @@ impl Http {
             under_way: Arc::default(),
             throttle,
             dispatcher,
+            leader,
             statements,
             ingest,
             mailing,
