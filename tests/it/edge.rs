@@ -136,6 +136,10 @@ async fn one_place_left_is_taken_by_one() {
 
 #[tokio::test]
 async fn callers_are_counted_each_for_himself() {
+    // Each of several processes lets pass its share, and says how full its own bucket is.
+    if inlay_tests::is_spread() {
+        return;
+    }
     let mut server = TestServer::start().await;
     server.rate_limits = vec![("management", 5), ("query", 3), ("login", 4), ("register", 3)];
     server.restart().await;
@@ -285,6 +289,10 @@ async fn read(stream: &mut tokio::net::TcpStream) -> String {
 
 #[tokio::test]
 async fn https_is_served_with_a_certificate() {
+    // One of several processes asks another by its address, which is not in this certificate.
+    if inlay_tests::is_spread() {
+        return;
+    }
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let mut server = TestServer::start().await;
     let (cert, key) =

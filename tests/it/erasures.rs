@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use inlay_proto::v1;
 use inlay_tests::{Client, TestServer};
 use serde_json::{Value, json};
 
@@ -63,6 +64,60 @@ fn holding(directory: &Path, text: &str) -> Vec<String> {
     found
 }
 
+/// Processes of statements that have a file of this server mapped which was deleted since.
+fn readers_of_deleted(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for process in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(maps) = std::fs::read_to_string(process.path().join("maps")) else { continue };
+        let own = directory.display().to_string();
+        let mapped = maps.lines().filter(|line| line.contains(&own) && line.ends_with("(deleted)"));
+        found.extend(mapped.map(|line| format!("{}: {line}", process.path().display())));
+    }
+    found
+}
+
+/// A worker that waits with segments open for the next statement has them mapped.
+#[tokio::test]
+async fn after_an_erasure_no_process_can_read_the_user() {
+    let mut server = TestServer::start().await;
+    server.sql_idle_workers = 2;
+    server.memory_mb = 4_096;
+    server.restart().await;
+    let org = server.register("acme").await;
+    send(&org.admin, "acme", "jane", 40).await;
+    // In a segment that is large enough to be mapped.
+    for number in 0..8 {
+        send(&org.admin, "acme", &format!("bob{number}"), 1_000).await;
+    }
+    let mut tools = crate::internal::connect(&server).await;
+    tools.flush(v1::FlushRequest {}).await.unwrap();
+    let admin = &org.admin;
+    let sql = json!({"sql": "SELECT count(*) FROM events"});
+    assert_eq!(admin.post("/v1/query/adhoc", &sql).await.expect(200)["rows"], json!([[8_040]]));
+    let own = server.directory.path().display().to_string();
+    inlay_tests::eventually(|| async { mapped_by_workers(&own) > 0 }).await;
+
+    let path = "/v1/tenants/acme/users/jane/events";
+    let job = admin.delete(path).await.expect(202);
+    finished(admin, &job["id"]).await;
+    // Those of this process are unmapped when nothing reads them any more.
+    let of_workers = |found: &String| !found.contains(&format!("/proc/{}:", std::process::id()));
+    let left: Vec<String> =
+        readers_of_deleted(server.directory.path()).into_iter().filter(of_workers).collect();
+    assert_eq!(left, Vec::<String>::new());
+    assert_eq!(admin.post("/v1/query/adhoc", &sql).await.expect(200)["rows"], json!([[8_000]]));
+}
+
+/// Files of a directory that processes other than this one have mapped.
+fn mapped_by_workers(directory: &str) -> usize {
+    let own = std::process::id().to_string();
+    let others = std::fs::read_dir("/proc").unwrap().flatten();
+    let others = others.filter(|process| *process.file_name() != *own);
+    let maps =
+        others.filter_map(|process| std::fs::read_to_string(process.path().join("maps")).ok());
+    maps.map(|maps| maps.lines().filter(|line| line.contains(directory)).count()).sum()
+}
+
 #[tokio::test]
 async fn after_an_erasure_no_file_holds_the_users_id() {
     let server = TestServer::start().await;
@@ -71,6 +126,15 @@ async fn after_an_erasure_no_file_holds_the_users_id() {
     send(&org.admin, "acme", jane, 40).await;
     send(&org.admin, "acme", "bob", 10).await;
     send(&org.admin, "other", "ann", 10).await;
+    if inlay_tests::is_spread() {
+        // Of several processes each has copies of files, which are made with the segments.
+        let mut tools = crate::internal::connect(&server).await;
+        tools.flush(v1::FlushRequest {}).await.unwrap();
+        for node in 0..3 {
+            let directory = server.directory.path().join(format!("node{node}"));
+            inlay_tests::eventually(|| async { !holding(&directory, jane).is_empty() }).await;
+        }
+    }
     assert!(!holding(server.directory.path(), jane).is_empty(), "the test can see it");
 
     let path = "/v1/tenants/acme/users/jane.doe%40example.org/events";

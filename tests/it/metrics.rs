@@ -18,6 +18,10 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
 
 #[tokio::test]
 async fn numbers_follow_what_happens_and_name_nobody() {
+    // Each of several processes has numbers of its own.
+    if inlay_tests::is_spread() {
+        return;
+    }
     let server = TestServer::start().await;
     let admin = server.register("CANARYORG").await.admin;
     let before = samples(&server.anonymous().get("/metrics").await.text);
@@ -110,7 +114,17 @@ async fn every_number_is_in_the_handbook_and_every_one_there_is_told() {
     let rows = table.lines().filter(|line| line.starts_with("| `"));
     let names = rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2));
     let listed: BTreeSet<String> = names.map(str::to_owned).collect();
+    // A store in a directory of its own has one process.
+    let (of_several, mut listed): (BTreeSet<_>, BTreeSet<_>) =
+        listed.into_iter().partition(|name| name.starts_with("cluster_"));
+    if inlay_tests::is_spread() {
+        listed.extend(of_several);
+    }
     assert_eq!(told, listed);
     let after = samples(&text);
-    assert!(after["inlay_query_cache_lookups_total{result=\"miss\"}"] >= 1.0);
+    // Of several processes another one may have answered.
+    assert!(
+        inlay_tests::is_spread()
+            || after["inlay_query_cache_lookups_total{result=\"miss\"}"] >= 1.0
+    );
 }

@@ -38,6 +38,18 @@ async fn usage_is_what_was_done() {
     let page = minted["embed_url"].as_str().unwrap().trim_start_matches(&server.base).to_owned();
     assert_eq!(server.anonymous().get(&page).await.status, 200);
 
+    // A process that follows sends the leader what it has counted.
+    inlay_tests::eventually(|| async {
+        // Each of them shows it.
+        for _ in 0..3 {
+            let usage = org.admin.get("/v1/usage?period=7d").await.expect(200);
+            if usage["queries"] != 3 || usage["embed_views"] != 1 {
+                return false;
+            }
+        }
+        true
+    })
+    .await;
     let check = async |admin: &inlay_tests::Client| {
         let usage = admin.get("/v1/usage?period=7d").await.expect(200);
         assert_eq!(usage["events"], json!({"used": 11, "limit": null}));

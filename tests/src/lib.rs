@@ -1,13 +1,14 @@
 //! A whole server inside the test process, and a client that reads like the API.
 //!
 //! Each [`TestServer`] has its own folder, free ports, a clock that the test moves, and seeded
-//! chance. Nothing is mocked: requests go through real sockets to a real store.
+//! chance. Nothing is mocked: requests go through real sockets to a real store. With `INLAY_TEST_POSTGRES` it is three servers with one store (`spread.rs`).
 
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 mod receiver;
+mod spread;
 
 use inlay_server::{
     BillingConfig, Config, Networks, RateLimits, Running, Waits,
@@ -18,6 +19,8 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 pub use receiver::{Manner, Received, Receiver};
+pub use spread::is_spread;
+use spread::{NODES, Spread, is_apart};
 
 /// 2026-11-20T10:17:36.789Z, a Friday.
 pub const NOW_MS: i64 = 1_795_169_856_789;
@@ -30,7 +33,9 @@ pub struct TestServer {
     pub clock: Arc<ManualClock>,
     /// Temporary folder with the data of the server.
     pub directory: tempfile::TempDir,
-    running: Option<Running>,
+    /// One, or several with one store.
+    running: Vec<Running>,
+    spread: Option<Spread>,
     plan: String,
     /// The billing provider, from its next start on.
     pub billing: BillingConfig,
@@ -50,6 +55,10 @@ pub struct TestServer {
     pub query_ms_max: u64,
     /// Whether it runs with the demo, from the next start on.
     pub demo: bool,
+    /// Processes that wait for statements, from the next start on.
+    pub sql_idle_workers: usize,
+    /// Memory that it may use, in MiB, from the next start on.
+    pub memory_mb: u64,
 }
 
 /// An answer: status, headers, body.
@@ -118,11 +127,13 @@ impl TestServer {
 
     /// Starts a server whose new organisations have this plan.
     pub async fn with_plan(plan: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
         let mut server = Self {
             base: String::new(),
             clock: Arc::new(ManualClock::new(NOW_MS)),
-            directory: tempfile::tempdir().unwrap(),
-            running: None,
+            spread: Spread::new(directory.path().join("outbox")).await,
+            directory,
+            running: Vec::new(),
             plan: plan.to_owned(),
             billing: BillingConfig::default(),
             rate_limits: Vec::new(),
@@ -133,23 +144,51 @@ impl TestServer {
             retention_days: None,
             query_ms_max: 30_000,
             demo: false,
+            sql_idle_workers: 0,
+            memory_mb: 1_024,
         };
         server.run().await;
         server
     }
 
     async fn run(&mut self) {
+        match &self.spread {
+            None => {
+                let running = self.run_one(0).await;
+                self.base = format!("http://{}", running.http_addr);
+                self.running = vec![running];
+            }
+            Some(spread) => {
+                self.base = format!("http://{}", spread.address);
+                for number in 0..NODES {
+                    let running = self.run_one(number).await;
+                    self.running.push(running);
+                }
+                let addresses = self.running.iter().map(|running| running.http_addr).collect();
+                self.spread.as_ref().unwrap().set_nodes(addresses);
+            }
+        }
+    }
+
+    /// Starts the server, or one of several.
+    async fn run_one(&self, number: usize) -> Running {
+        let spread = self.spread.as_ref();
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
         let config = Config {
-            metadata_url: None,
-            events_url: None,
-            data_dir: self.directory.path().to_owned(),
+            metadata_url: spread.filter(|_| !is_apart()).map(|spread| spread.metadata_url.clone()),
+            events_url: spread.filter(|_| !is_apart()).map(|spread| spread.events_url.clone()),
+            node_url: None,
+            data_dir: match spread {
+                None => self.directory.path().to_owned(),
+                Some(_) => self.directory.path().join(format!("node{number}")),
+            },
             http_addr: ([127, 0, 0, 1], 0).into(),
             grpc_addr: ([127, 0, 0, 1], 0).into(),
             grpc_token: self.grpc_token.clone(),
             retention_days: self.retention_days,
             query_ms_max: self.query_ms_max,
-            memory_mb: Some(1_024),
-            base_url: None,
+            memory_mb: Some(self.memory_mb),
+            base_url: spread.map(|spread| format!("{scheme}://{}", spread.address)),
             default_plan: (!self.plan.is_empty()).then(|| self.plan.clone()),
             rate_limits: self.limits(),
             trusted_proxies: Networks::default(),
@@ -160,20 +199,27 @@ impl TestServer {
             ),
             webhook_backoff_seconds: Waits::default(),
             alert_interval_seconds: 60,
-            smtp_url: self.smtp_url.clone(),
+            smtp_url: self
+                .smtp_url
+                .clone()
+                .or_else(|| spread.map(|spread| spread.smtp_url.clone())),
             mail_from: None,
             billing: self.billing.clone(),
-            sql_idle_workers: 0,
+            sql_idle_workers: self.sql_idle_workers,
             sql_program: Some(sql_program()),
             log: "warn".to_owned(),
             log_format: "text".to_owned(),
             demo: self.demo,
         };
         let clock = Arc::clone(&self.clock);
-        let rng = SeededRng::new(clock.now_ms() as u64);
-        let running = serve_with(config, clock, Arc::new(rng)).await.unwrap();
-        self.base = format!("http://{}", running.http_addr);
-        self.running = Some(running);
+        // Each process draws other ones.
+        let rng = SeededRng::new(clock.now_ms() as u64 + number as u64 * 1_000_000_007);
+        serve_with(config, clock, Arc::new(rng)).await.unwrap()
+    }
+
+    /// The one that takes changes.
+    fn leader(&self) -> &Running {
+        self.running.iter().find(|running| running.leads()).unwrap()
     }
 
     /// Tests ask faster than people do.
@@ -188,7 +234,9 @@ impl TestServer {
 
     /// Stops gracefully and starts again on the same folder.
     pub async fn restart(&mut self) {
-        self.running.take().unwrap().stop().await.unwrap();
+        for running in self.running.drain(..) {
+            running.stop().await.unwrap();
+        }
         // Ids and secrets must not repeat after the restart.
         self.clock.advance(1);
         self.run().await;
@@ -196,12 +244,12 @@ impl TestServer {
 
     /// Address of its gRPC service.
     pub fn grpc(&self) -> String {
-        format!("http://{}", self.running.as_ref().unwrap().grpc_addr)
+        format!("http://{}", self.leader().grpc_addr)
     }
 
     /// Looks at what all alert rules watch; returns how many rules.
     pub fn evaluate_alerts(&self) -> usize {
-        let running = self.running.as_ref().unwrap();
+        let running = self.leader();
         tokio::task::block_in_place(|| running.evaluate_alerts()).unwrap()
     }
 
@@ -214,13 +262,16 @@ impl TestServer {
 
     /// Removes the records of ended sessions; returns how many.
     pub fn expire(&self) -> usize {
-        let running = self.running.as_ref().unwrap();
+        let running = self.leader();
         tokio::task::block_in_place(|| running.expire()).unwrap()
     }
 
     /// A client without credentials.
     pub fn anonymous(&self) -> Client {
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        // No two requests meet the same process, where there are several.
+        let idle = if is_spread() { 0 } else { usize::MAX };
+        let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(idle);
+        let http = http.build().unwrap();
         Client { base: self.base.clone(), http, bearer: None, cookie: None }
     }
 
