@@ -37,6 +37,8 @@ RIGS = (
     ("descriptors", "--cycles 2", "--cycles 100"),
     ("memory", "--events 300000", "--events 10000000"),
     ("diskless", "--kills 8", "--kills 200"),
+    ("nodes", "", "--kills 1000 --pauses 300 --cuts 100 --failovers 50"),
+    ("suite", "--tests accounts:: dashboards:: embed:: erasures:: events:: members:: usage:: --threads 4", ""),
     ("rules", "--rules 10000", "--rules 10000 --interval 30"),
     ("deliveries", "--kills 10", "--kills 200"),
     ("webhooks", "", ""),

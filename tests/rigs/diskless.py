@@ -22,7 +22,7 @@ import time
 import urllib.parse
 
 import kill
-from common import Failed, main, register
+from common import Connection, Failed, main, register
 from ledger import summary
 from services import Bucket, Postgres, environment
 
@@ -30,6 +30,8 @@ from services import Bucket, Postgres, environment
 LIFE_SECONDS_MIN, LIFE_SECONDS_MAX = 0.3, 4.0
 CUT_SECONDS_MIN, CUT_SECONDS_MAX = 0.02, 0.4
 CRASHES = 0.125
+# A lease, and the way to it where connections are cut.
+LEADING_SECONDS = 20
 
 
 def options(parser):
@@ -46,7 +48,8 @@ def run(rig):
     return wrong, (
         f"{len(series.starts)} kills and disks, {cuts} connections cut, {crashes} crashes of the database, "
         f"{summary(series.ledger.seen)}, {series.metadata.summary()}; "
-        f"longest start {max(series.starts) * 1_000:.0f} ms"
+        f"longest start {max(series.answering) * 1_000:.0f} ms until it answers, "
+        f"{max(series.starts) * 1_000:.0f} ms until it leads"
     )
 
 
@@ -81,7 +84,7 @@ class Series(kill.Series):
 
     def __init__(self, rig, postgres, bucket):
         self.settings = environment(postgres, bucket)
-        self.number = 0
+        self.number, self.answering = 0, []
         lots = random.Random(rig.random_seed)
         self.trouble = Trouble(postgres, lots)
         super().__init__(rig, lots, rig.random_seed, rig.arguments.sabotage)
@@ -90,7 +93,17 @@ class Series(kill.Series):
         shutil.rmtree(self.folder / f"data {self.number}", ignore_errors=True)
         self.number += 1
         data = self.folder / f"data {self.number}"
-        return self.rig.start(data, environment=self.settings, log=self.rig.folder / "server.log")
+        started = time.monotonic()
+        server = self.rig.start(data, environment=self.settings, log=self.rig.folder / "server.log")
+        self.answering.append(server.ready_seconds)
+        # It answers what only asks from then on; it leads when the lease of the process before has ended.
+        connection = Connection(server.host)
+        while connection.fetch("GET", "/leaderz")[0] != 200:
+            if time.monotonic() > started + LEADING_SECONDS:
+                raise Failed(f"the server did not lead after {LEADING_SECONDS} s")
+            time.sleep(0.05)
+        server.ready_seconds = time.monotonic() - started
+        return server
 
     def _live(self, kill):
         super()._live(kill)

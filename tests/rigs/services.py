@@ -5,6 +5,7 @@ installed the rig is skipped; in CI that is a failure.
 
     postgres = Postgres(rig)            initdb, a database, `postgres.url`
     postgres.cut()                      ends one connection, maybe within a commit
+    postgres = Pair(rig)                a primary and a synchronous standby; `postgres.fail_over()`
     postgres.crash()                    ends all of it at once, and starts it again: its log is replayed
     bucket = Bucket(rig)                `bucket.url`; keys are in `environment(postgres, bucket)`
 """
@@ -79,7 +80,7 @@ class Postgres:
         return done.stdout
 
     def start(self):
-        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c max_connections=50"
+        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c max_connections=300"
         log = str(self.folder / "postgres.txt")
         data = str(self.folder / "data")
         self._run("pg_ctl", "-D", data, "-o", options, "-l", log, "-w", "start")
@@ -113,6 +114,55 @@ class Postgres:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE application_name = 'inlay' ORDER BY random() LIMIT 1"
         )
+
+
+class Pair(Postgres):
+    """A primary, and a standby without which nothing is acknowledged."""
+
+    def __init__(self, rig):
+        super().__init__(rig)
+        self.rig, self.number = rig, 1
+        self.make_standby()
+
+    def make_standby(self):
+        """A copy of the primary that follows it; from then on each commit waits for it."""
+        self.number += 1
+        primary = (self.folder, self.port)
+        folder, port = self.folder.with_name(f"postgres-{self.number}"), free_port()
+        folder.mkdir()
+        if os.geteuid() == 0:
+            shutil.chown(folder, self.user)
+        data = str(folder / "data")
+        source = f"host=127.0.0.1 port={self.port} user=inlay application_name=standby"
+        self._run("pg_basebackup", "-D", data, "-R", "-c", "fast", "-d", source)
+        self.folder, self.port = folder, port
+        try:
+            self.start()
+        finally:
+            self.standby = (folder, port)
+            self.folder, self.port = primary
+        self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.sql("SELECT pg_reload_conf()")
+
+    def fail_over(self):
+        """The primary dies with all that it had under way, and the standby becomes the primary. It has none then."""
+        self.stop("immediate")
+        self.folder, self.port = self.standby
+        self.standby = None
+        # It would wait for a standby that there is not yet.
+        conf = self.folder / "data" / "postgresql.auto.conf"
+        with open(conf, "a", encoding="utf-8") as file:
+            file.write("synchronous_standby_names = ''\n")
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-w", "promote")
+        self.sql("SELECT pg_reload_conf()")
+
+    def end(self):
+        if self.standby:
+            primary = (self.folder, self.port)
+            self.folder, self.port = self.standby
+            super().end()
+            self.folder, self.port = primary
+        super().end()
 
 
 class Bucket:
