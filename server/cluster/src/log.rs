@@ -45,8 +45,9 @@ const READ_TIME_MAX: Duration = Duration::from_secs(120);
 const SECRET_BYTES: usize = 32;
 /// How far the clocks of this machine and of the database may be apart.
 const CLOCK_DIFFERENCE_MAX_MS: i64 = 500;
-/// How long an erasure waits for other processes before it is tried again, and how often they are looked at.
-const OTHERS_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long an erasure waits for other processes before it is tried again, and how often they are looked at. One that has died is not waited for any more by
+/// then: other erasures come after this one.
+const OTHERS_TIME_MAX: Duration = Duration::from_secs(13);
 const OTHERS_EVERY: Duration = Duration::from_millis(200);
 /// Longest time for a vacuum.
 const VACUUM_TIME_MAX: Duration = Duration::from_secs(600);
@@ -325,7 +326,7 @@ impl PostgresLog {
 
     /// Waits until all processes that are there have applied the log as it is now, and so have dropped their copies of files that it names no more.
     ///
-    /// Errors: one has not, in time. One that was away is asked for no longer than a minute: it drops them when it comes back.
+    /// Errors: one has not, in time. One that was away for ten seconds is waited for no longer: it answers nothing before it has dropped them.
     fn wait_for_others(&self) -> Result<()> {
         let (head, _) = self.read(i64::MAX - 1, POLL_TIME_MAX)?;
         let (own, last, start) = (self.identity.own, head.lsn_next - 1, Instant::now());

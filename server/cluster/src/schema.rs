@@ -128,9 +128,9 @@ pub const FORGET: &str = "DELETE FROM inlay.log WHERE lsn_first + count <= $2 + 
 pub const SEEN: &str = "INSERT INTO inlay.nodes (id, url, version, applied, seen_at) VALUES ($1, $2, $3, $4, now()) \
     ON CONFLICT (id) DO UPDATE SET url = $2, version = $3, applied = $4, seen_at = now()";
 
-/// Other processes than `$1` that were there within a minute and have not applied record `$2`: they may have copies of what was dropped by it.
+/// Other processes than `$1` that were there within ten seconds and have not applied record `$2`: they may have copies of what was dropped by it.
 pub const BEHIND: &str = "SELECT count(*) FROM inlay.nodes \
-    WHERE id <> $1 AND applied < $2 AND seen_at > now() - interval '1 minute'";
+    WHERE id <> $1 AND applied < $2 AND seen_at > now() - interval '10 s'";
 
 /// The process `$1` goes, and with it rows of others that ended without a word.
 pub const GONE: &str =
