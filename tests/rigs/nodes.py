@@ -34,8 +34,6 @@ PATIENCE_SECONDS = 4
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.2, 2.5
 # Longer than a lease of six seconds.
 STOPPED_SECONDS_MIN, STOPPED_SECONDS_MAX = 6.5, 9.0
-# A lease, its margin, and the way to the next process.
-WRITES_PAUSE_SECONDS_MAX = 10.0
 # Without the time that the database needs for itself: here it is made anew on two busy cores.
 BUCKET_FAILURE = 0.02
 # Of other processes, after each misfortune: fewer would show little.
@@ -51,6 +49,8 @@ def options(parser):
     parser.add_argument("--pauses", type=int, default=2)
     parser.add_argument("--cuts", type=int, default=2)
     parser.add_argument("--failovers", type=int, default=1)
+    # A lease, its margin, and the way to the next process: ten on a machine that does nothing else.
+    parser.add_argument("--pause-seconds", type=float, default=25)
 
 
 def run(rig):
@@ -63,8 +63,8 @@ def run(rig):
         cluster.round(misfortunes[first : first + ROUND])
         if cluster.wrong():
             break
-    if cluster.longest_pause > WRITES_PAUSE_SECONDS_MAX:
-        cluster.found.append(f"writes paused for {cluster.longest_pause:.1f} s")
+    if max(cluster.longest_pause, cluster.pauses_of_failovers) > arguments.pause_seconds:
+        cluster.found.append("writes paused for longer")
     if sum(one.asked for one in cluster.watched) < READS_MIN * len(misfortunes):
         cluster.found.append("hardly any read of another process was answered")
     return cluster.wrong(), cluster.summary()
