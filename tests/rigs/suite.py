@@ -41,7 +41,7 @@ def run(rig):
     if counted is None:
         raise Failed("the tests did not run")
     passed, failed = map(int, counted.groups())
-    if passed == 0:
+    if passed + failed == 0:
         raise Failed("no test has this name")
     wrong = [f"{failed} tests failed"] if failed or done.returncode else []
     return wrong, f"{passed} tests over three processes"
