@@ -187,13 +187,13 @@ pub async fn serve_with(
     // Nobody waits for it: a statement that comes earlier starts its worker itself.
     drop(tokio::task::spawn_blocking(move || prepared.refill()));
     let http = Http::new(app.clone(), &shares, Arc::clone(&throttle), dispatcher.clone(), workers);
-    let statements = http.statements.clone();
+    let (statements, leader) = (http.statements.clone(), http.leader.clone());
     let (connections, tools) = connections_max(raise_descriptors());
     let tasks = vec![
         tokio::spawn(serve_http(listener, tls, http, connections, stopped.clone())),
         tokio::spawn(serve_grpc(grpc_listener, app.clone(), guard, tools, stopped.clone())),
         tokio::spawn(jobs::lead(app.clone(), dispatcher, stopped.clone())),
-        tokio::spawn(jobs::send_counts(app.clone(), stopped.clone())),
+        tokio::spawn(jobs::send_counts(app.clone(), leader, stopped.clone())),
         tokio::spawn(forget_full(throttle, stopped.clone())),
         tokio::spawn(retire_workers(statements, stopped.clone())),
         tokio::spawn(jobs::report(app.clone(), stopped)),

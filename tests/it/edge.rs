@@ -426,3 +426,26 @@ async fn an_answer_waits_for_a_client_that_went_away() {
     let first = named(&org.admin, "/v1/dashboards", "large", &large).await.expect(201);
     assert_eq!(named(&org.admin, "/v1/dashboards", "large", &large).await.expect(201), first);
 }
+
+/// One process takes changes, and says so; counts are taken from processes of the store alone.
+#[tokio::test]
+async fn one_process_leads_and_takes_counts_from_no_client() {
+    let server = TestServer::start().await;
+    let anonymous = server.anonymous();
+    // Each request meets the next one, where there are several.
+    let processes = if inlay_tests::is_spread() { 3 } else { 1 };
+    let mut leading = 0;
+    for _ in 0..processes {
+        let reply = anonymous.get("/leaderz").await;
+        assert!(matches!(reply.status, 200 | 503), "{}", reply.text);
+        leading += usize::from(reply.status == 200);
+    }
+    assert_eq!(leading, 1);
+    let counts = json!([{"org": "o", "environment": "e", "queries": 1, "embed_views": 1}]);
+    for _ in 0..processes {
+        anonymous.post("/internal/counts", &counts).await.refused(404, "not_found");
+    }
+    for _ in 0..processes {
+        anonymous.get("/readyz").await.expect(200);
+    }
+}

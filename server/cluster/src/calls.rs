@@ -14,7 +14,13 @@ use std::{
     time::Duration,
 };
 
+use inlay_engine::Error;
 use tokio::runtime::{Builder, Runtime};
+
+/// An error of the machine, of a database or of a bucket as one of the engine; `place` names where it was met.
+pub fn error_at(place: &str, error: &io::Error) -> Error {
+    Error::Io { place: place.to_owned(), kind: error.kind(), detail: error.to_string() }
+}
 
 /// The runtime on which calls run. Clones share it; it ends with the last one.
 #[derive(Clone)]

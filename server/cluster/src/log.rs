@@ -26,6 +26,7 @@ use uuid::Uuid;
 
 use crate::{
     group::{self, RecordGroup},
+    read_index::End,
     schema,
     session::{DatabaseSession, Failure, PLACE, Value},
     writer::{PostgresWriter, fenced},
@@ -210,6 +211,17 @@ impl PostgresLog {
     /// Where the log ended when it was read last, and who led.
     pub fn head(&self) -> Option<Head> {
         self.head.lock().clone()
+    }
+
+    /// Whether it was read to this end: by number and checksum.
+    pub fn is_read_to(&self, end: End) -> bool {
+        let head = self.head.lock();
+        head.as_ref().is_some_and(|head| (head.lsn_next, head.chain) == (end.lsn_next, end.chain))
+    }
+
+    /// Processes that were there within ten seconds; 0 before the log was read.
+    pub fn nodes(&self) -> i64 {
+        self.head.lock().as_ref().map_or(0, |head| head.nodes)
     }
 
     /// Asks where the log ends and who leads, without its groups.

@@ -31,7 +31,7 @@ use tokio_postgres::types::Type;
 use tracing::{info, warn};
 
 use crate::{
-    calls::Calls,
+    calls::{Calls, error_at},
     lease::Lease,
     log::{Head, PostgresLog},
     read_index::ReadIndex,
@@ -121,7 +121,7 @@ pub struct Standing {
     /// Processes that were there within ten seconds.
     pub nodes: usize,
     /// How often it has read the log.
-    pub turns: u64,
+    pub log_reads: u64,
 }
 
 impl Membership {
@@ -160,11 +160,7 @@ impl Membership {
                 running.is_lost.store(true, Ordering::Relaxed);
             }
         });
-        let started = started.map_err(|error| Error::Io {
-            place: "threads".to_owned(),
-            kind: error.kind(),
-            detail: error.to_string(),
-        })?;
+        let started = started.map_err(|error| error_at("threads", &error))?;
         *member.thread.lock() = Some(started);
         Ok(Self(Arc::new(MembershipGuard(member))))
     }
@@ -237,12 +233,9 @@ impl Membership {
         // Most of the time everything is applied already: then the thread is not waited for. The checksum tells this history from one that the database has come
         // back with.
         let end = member.read_index.end().await?;
-        let is_read = member
-            .parts
-            .log
-            .head()
-            .is_some_and(|head| (head.lsn_next, head.chain) == (end.lsn_next, end.chain));
-        if is_read && member.parts.engine.applied() as i64 + 1 == end.lsn_next {
+        if member.parts.log.is_read_to(end)
+            && member.parts.engine.applied() as i64 + 1 == end.lsn_next
+        {
             return Ok(());
         }
         let (answer, answered) = oneshot::channel();
@@ -260,6 +253,11 @@ impl Membership {
     /// By which processes of this store know each other.
     pub fn secret(&self) -> &[u8] {
         &self.0.0.parts.secret
+    }
+
+    /// Processes that were there within ten seconds, with this one.
+    pub fn nodes(&self) -> usize {
+        self.0.0.parts.log.nodes().max(1) as usize
     }
 
     /// How this process stands to the log.
@@ -280,8 +278,8 @@ impl Membership {
             applied,
             behind,
             has_leader: leads || self.leader_url().is_some(),
-            nodes: of(|head| head.nodes).max(1) as usize,
-            turns: member.turns.load(Ordering::Relaxed),
+            nodes: self.nodes(),
+            log_reads: member.turns.load(Ordering::Relaxed),
         }
     }
 }

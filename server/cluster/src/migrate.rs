@@ -12,7 +12,7 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     bucket::{Bucket, BucketUrl},
-    calls::Calls,
+    calls::{Calls, error_at},
     log::{Identity, PostgresLog},
     node::Location,
     session::DatabaseSession,
@@ -89,8 +89,4 @@ fn upload(
         report(done + 1, paths.len());
     }
     Ok(())
-}
-
-fn error_at(place: &str, error: &std::io::Error) -> Error {
-    Error::Io { place: place.to_owned(), kind: error.kind(), detail: error.to_string() }
 }

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::{
     bucket::BucketUrl,
-    calls::Calls,
+    calls::{Calls, error_at},
     log::{Identity, PostgresLog, State},
     membership::{MemberParts, Membership},
     session::DatabaseSession,
@@ -146,10 +146,6 @@ fn last_leader(disk: &OsVfs) -> Option<Uuid> {
 fn boot_id() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     text.map(|text| text.trim().to_owned()).unwrap_or_default()
-}
-
-fn error_at(place: &str, error: &std::io::Error) -> Error {
-    Error::Io { place: place.to_owned(), kind: error.kind(), detail: error.to_string() }
 }
 
 /// Makes a directory the cache of a log: copies of files of another one are deleted.

@@ -15,7 +15,6 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::store::Environment;
 
@@ -56,13 +55,16 @@ pub struct EnvironmentCounts {
     pub embed_views: u64,
 }
 
-/// Counts as JSON, an array of [`EnvironmentCounts`].
-pub fn counts_as_json(counts: &HashMap<(String, String), Counts>) -> Value {
-    let one = |((org, environment), counts): (&(String, String), &Counts)| {
-        let Counts { queries, embed_views } = *counts;
-        serde_json::json!({"org": org, "environment": environment, "queries": queries, "embed_views": embed_views})
-    };
-    counts.iter().map(one).collect()
+impl EnvironmentCounts {
+    /// Counts by ids of organisation and environment, as a list.
+    pub fn list(counts: &HashMap<(String, String), Counts>) -> Vec<Self> {
+        let one = |((org, environment), counts): (&(String, String), &Counts)| {
+            let (org, environment) = (org.clone(), environment.clone());
+            let Counts { queries, embed_views } = *counts;
+            Self { org, environment, queries, embed_views }
+        };
+        counts.iter().map(one).collect()
+    }
 }
 
 impl Counters {

@@ -55,7 +55,7 @@ pub use analytics::query_parameters::QueryParameters;
 pub use analytics::saved_queries::SavedQueryChange;
 pub use billing::subscription::{BillingState, Received};
 pub use billing::usage::Usage;
-pub use counters::{Counted, EnvironmentCounts, counts_as_json};
+pub use counters::{Counted, EnvironmentCounts};
 pub use dashboards::drafts::{DashboardChange, NewDashboard, Status, WidgetChange};
 pub use dashboards::standalone_widgets::StandaloneChange;
 pub use dashboards::widgets::{Preview, ViewFilters, WIDGET_KINDS, WidgetAnswer};

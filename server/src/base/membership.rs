@@ -6,8 +6,6 @@
 //! a store elsewhere, another leads     answers after it has asked how far the log goes; requests that change something are the leader's
 //! ```
 
-use std::time::Duration;
-
 /// How this process stands to others with the same store. Clones share it; the last one gives the lease back.
 #[derive(Clone, Default)]
 pub struct StoreMembership {
@@ -15,24 +13,21 @@ pub struct StoreMembership {
     membership: Option<inlay_cluster::Membership>,
 }
 
-/// For operators: which part this process has, and how far it is behind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg(feature = "cluster")]
+pub use inlay_cluster::Standing as StoreStanding;
+
+/// How a process stands to a log that several have; there is none in a build without stores elsewhere.
+#[cfg(not(feature = "cluster"))]
+#[derive(Debug)]
+#[expect(missing_docs, reason = "as of stores elsewhere")]
 pub struct StoreStanding {
-    /// Whether it leads.
     pub leads: bool,
-    /// How often the log has changed hands.
     pub epoch: i64,
-    /// Number of the last record of the log, as far as known.
     pub lsn_last: u64,
-    /// Number of the last record that is shown here.
     pub applied: u64,
-    /// How long ago everything was shown that the log had; `None` before that was so.
-    pub behind: Option<Duration>,
-    /// Whether a leader is known that this process can reach.
+    pub behind: Option<std::time::Duration>,
     pub has_leader: bool,
-    /// Processes with this store, with this one.
     pub nodes: usize,
-    /// How often this process has read the log.
     pub log_reads: u64,
 }
 
@@ -110,17 +105,12 @@ impl StoreMembership {
 
     /// How this process stands to the log; `None` for a store in its own directory.
     pub fn standing(&self) -> Option<StoreStanding> {
-        let standing = self.membership.as_ref()?.standing();
-        Some(StoreStanding {
-            leads: standing.leads,
-            epoch: standing.epoch,
-            lsn_last: standing.lsn_last,
-            applied: standing.applied,
-            behind: standing.behind,
-            has_leader: standing.has_leader,
-            nodes: standing.nodes,
-            log_reads: standing.turns,
-        })
+        self.membership.as_ref().map(inlay_cluster::Membership::standing)
+    }
+
+    /// Processes with this store, with this one.
+    pub fn nodes(&self) -> usize {
+        self.membership.as_ref().map_or(1, inlay_cluster::Membership::nodes)
     }
 
     /// Lets the lease end by itself where the store cannot go on, so that another process may try. A store in its own directory stays as it is.
@@ -183,6 +173,11 @@ impl StoreMembership {
     /// There is no other process.
     pub fn secret(&self) -> &[u8] {
         &[]
+    }
+
+    /// There is no other process.
+    pub fn nodes(&self) -> usize {
+        1
     }
 
     /// There is no other process.

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use crate::{
-    app::App,
+    app::{App, EnvironmentCounts},
     outbound::{COUNTS_PATH, LeaderClient},
 };
 
@@ -22,9 +22,8 @@ use crate::{
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Runs until this process leads or the server stops; what is left then is sent as well.
-pub async fn run(app: App, mut stopped: watch::Receiver<bool>) {
+pub async fn run(app: App, leader: LeaderClient, mut stopped: watch::Receiver<bool>) {
     let membership = app.settings.membership.clone();
-    let leader = LeaderClient::new(&membership);
     while !membership.leads() {
         let is_stopping = tokio::select! {
             _ = stopped.changed() => true,
@@ -44,7 +43,7 @@ async fn send(app: &App, leader: &LeaderClient) {
     if counts.is_empty() {
         return;
     }
-    let body = crate::app::counts_as_json(&counts).to_string();
+    let body = serde_json::json!(EnvironmentCounts::list(&counts)).to_string();
     let headers = HeaderMap::from_iter([(
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/json"),

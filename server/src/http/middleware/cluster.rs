@@ -14,7 +14,10 @@
 
 use std::{
     net::IpAddr,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -71,35 +74,38 @@ pub struct FromLeader;
 #[derive(Debug, Clone, Copy)]
 pub struct FromNode;
 
-/// What is done with a request.
+/// Which process answers a request.
 #[derive(Debug, PartialEq, Eq)]
-enum Way {
-    /// Answered here, whatever this process has.
-    Own,
-    /// Answered by the leader.
-    Leader,
-    /// Answered here, with the newest.
-    Here,
+enum Handling {
+    /// This one, whatever it has applied.
+    Local,
+    /// The leader.
+    Forward,
+    /// This one, once it has caught up.
+    CaughtUp,
 }
 
 /// Answers a request here, or has the leader answer it.
 pub async fn answer(http: Http, mut request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().cloned();
     let membership = &http.app.settings.membership;
-    let way = way_of(request.method(), path.as_ref().map_or("", MatchedPath::as_str));
-    if way == Way::Own {
+    let handling = handling_of(request.method(), path.as_ref().map_or("", MatchedPath::as_str));
+    if handling == Handling::Local {
         return next.run(request).await;
     }
     let now_seconds = http.app.now_ms() / 1_000;
     let target = (request.method(), path_and_query(request.uri()));
     let sent = sent_for(membership.secret(), request.headers(), target, now_seconds);
     request.headers_mut().remove(NODE_HEADER);
-    if way == Way::Here && sent.is_none() {
+    if handling == Handling::CaughtUp && sent.is_none() {
         request.extensions_mut().insert(AnsweredByAll);
     }
     if membership.leads() {
         if !membership.is_valid() {
-            return not_here("this server does not have the store at the moment; retry soon", None);
+            return unavailable(
+                "this server does not have the store at the moment; retry soon",
+                None,
+            );
         }
         if let Some(client) = sent {
             request.headers_mut().remove("x-forwarded-for");
@@ -114,24 +120,24 @@ pub async fn answer(http: Http, mut request: Request, next: Next) -> Response {
             // The other process does not take an answer before it has sent everything.
             request = request.map(|body| match body.is_end_stream() {
                 true => body,
-                false => Body::from_stream(pumped(body).0),
+                false => Body::from_stream(read_in_background(body).0),
             });
         }
         return next.run(request).await;
     }
     if sent.is_some() {
-        return not_here("another server leads now; retry soon", None);
+        return unavailable("another server leads now; retry soon", None);
     }
     let client = address(&http, &request);
-    if way == Way::Leader && client.is_none() {
+    if handling == Handling::Forward && client.is_none() {
         // The leader would take it for one of this process.
-        return not_here("this request comes from nowhere", None);
+        return unavailable("this request comes from nowhere", None);
     }
-    if way == Way::Leader {
-        return sent_on(&http, request, client).await;
+    if handling == Handling::Forward {
+        return forward(&http, request, client).await;
     }
     if let Err(why) = membership.caught_up().await {
-        return not_here("this server cannot tell what is newest; retry soon", Some(why));
+        return unavailable("this server cannot tell what is newest; retry soon", Some(why));
     }
     answer_here(&http, request, client, next).await
 }
@@ -149,14 +155,13 @@ async fn answer_here(
     let has_body = parts.method == Method::POST && !body.is_end_stream();
     let (bytes, _permit) = match has_body {
         false => (Bytes::new(), None),
-        true => match received(http, body).await {
+        true => match read_body(http, body).await {
             Ok((bytes, permit)) => (bytes, Some(permit)),
             Err(error) => return error.into_response(),
         },
     };
     let response = next.clone().run(Request::from_parts(parts, bytes.clone().into())).await;
-    let note = response.extensions().get::<ErrorNote>();
-    if !note.is_some_and(|ErrorNote(error)| error.is_elsewhere()) {
+    if !is_elsewhere(&response) {
         return response;
     }
     let body = (!bytes.is_empty()).then(|| reqwest::Body::from(bytes.clone()));
@@ -169,47 +174,39 @@ async fn answer_here(
             let mut request = Request::from_parts(again, Body::from(bytes));
             request.extensions_mut().insert(Unnoted);
             let response = next.run(request).await;
-            let note = response.extensions().get::<ErrorNote>();
-            match note.is_some_and(|ErrorNote(error)| error.is_elsewhere()) {
-                true => no_leader(error),
-                false => response,
-            }
+            if is_elsewhere(&response) { leader_unavailable(error) } else { response }
         }
     }
 }
 
-/// A whole body, with a permit for its memory.
-async fn received(http: &Http, body: Body) -> Result<(Bytes, Permit)> {
-    let permit = http.body_permit(BODY_BYTES_MAX).await?;
-    Ok((collected(body).await?, permit))
+/// Whether a handler had to change something, and this process follows.
+fn is_elsewhere(response: &Response) -> bool {
+    let note = response.extensions().get::<ErrorNote>();
+    note.is_some_and(|ErrorNote(error)| error.is_elsewhere())
 }
 
 /// Has the leader answer a request whose body is still coming.
-async fn sent_on(http: &Http, request: Request, client: Option<IpAddr>) -> Response {
-    let (mut parts, body) = request.into_parts();
+async fn forward(http: &Http, request: Request, client: Option<IpAddr>) -> Response {
+    let (parts, body) = request.into_parts();
     if body.is_end_stream() {
-        return from_leader(http, parts, None, client).await.unwrap_or_else(no_leader);
+        return from_leader(http, parts, None, client).await.unwrap_or_else(leader_unavailable);
     }
-    if parts.headers.contains_key(header::TRANSFER_ENCODING) {
-        // It says how the body came; how long it is, nobody knows then.
-        parts.headers.remove(header::CONTENT_LENGTH);
-    }
-    let (stream, is_broken) = pumped(body);
+    let (stream, is_broken) = read_in_background(body);
     let sent = from_leader(http, parts, Some(reqwest::Body::wrap_stream(stream)), client).await;
     match sent {
         Ok(response) => response,
-        Err(_) if is_broken.get().is_some() => unreadable().into_response(),
-        Err(error) => no_leader(error),
+        Err(_) if is_broken.load(Ordering::Acquire) => unreadable().into_response(),
+        Err(error) => leader_unavailable(error),
     }
 }
 
 /// A body that is read by a task of its own, to the end: a leader may answer before it has all of it, and a client that is not read from any more takes its
 /// connection for broken and never sees the answer. Beside it whether the body could not be read.
-fn pumped(
+fn read_in_background(
     body: Body,
-) -> (impl Stream<Item = Result<Bytes, axum::Error>> + Send + 'static, Arc<OnceLock<()>>) {
+) -> (impl Stream<Item = Result<Bytes, axum::Error>> + Send + 'static, Arc<AtomicBool>) {
     let (mut sender, receiver) = mpsc::channel(CHUNKS_WAITING);
-    let is_broken = Arc::new(OnceLock::new());
+    let is_broken = Arc::new(AtomicBool::new(false));
     let found = Arc::clone(&is_broken);
     // It stays until the end is known: a stream whose senders are gone is a whole body to its reader.
     let mut after = sender.clone();
@@ -231,7 +228,7 @@ fn pumped(
         let late = || Err(axum::Error::new("the body took too long to arrive"));
         let ended = tokio::time::timeout(BODY_TIME_MAX, pump).await.unwrap_or_else(|_| late());
         if let Err(error) = ended {
-            let _ = found.set(());
+            found.store(true, Ordering::Release);
             let _ = after.send(Err(error)).await;
         }
     }));
@@ -246,7 +243,11 @@ async fn from_leader(
     client: Option<IpAddr>,
 ) -> Result<Response, LeaderError> {
     let path = path_and_query(&parts.uri).to_owned();
-    let headers = with_host(parts.headers, &parts.uri);
+    let mut headers = with_host(parts.headers, &parts.uri);
+    // Where it came in chunks the length is a claim, and without a body it is none.
+    if body.is_none() || headers.contains_key(header::TRANSFER_ENCODING) {
+        headers.remove(header::CONTENT_LENGTH);
+    }
     let now_seconds = http.app.now_ms() / 1_000;
     let request = (parts.method, path.as_str());
     let response = http.leader.send(request, headers, body, client, now_seconds).await?;
@@ -256,22 +257,23 @@ async fn from_leader(
     Ok(Response::from_parts(parts, Body::new(body)))
 }
 
-fn no_leader(error: LeaderError) -> Response {
+fn leader_unavailable(error: LeaderError) -> Response {
     match error {
         LeaderError::Unreachable(why) => {
-            not_here("no server takes changes at the moment; retry soon", Some(why))
+            unavailable("no server takes changes at the moment; retry soon", Some(why))
         }
         LeaderError::Lost(why) => {
             let message = "the answer of the server that takes changes was lost: the request may have been carried out";
-            not_here(message, Some(why))
+            unavailable(message, Some(why))
         }
     }
 }
 
-/// A whole body.
+/// A whole body, with a permit for its memory.
 ///
-/// Errors: 413; 400 for one that cannot be read; 503 for one that takes too long.
-async fn collected(body: Body) -> Result<Bytes> {
+/// Errors: 413; 400 for one that cannot be read; 503 for one that takes too long, and where there is no memory.
+async fn read_body(http: &Http, body: Body) -> Result<(Bytes, Permit)> {
+    let permit = http.body_permit(BODY_BYTES_MAX).await?;
     let collect = async {
         let (mut chunks, mut bytes) = (body.into_data_stream(), Vec::new());
         while let Some(chunk) = chunks.next().await {
@@ -284,7 +286,7 @@ async fn collected(body: Body) -> Result<Bytes> {
         Ok(Bytes::from(bytes))
     };
     let late = |_| ApiError::new(Code::Overloaded, "the body took too long to arrive");
-    tokio::time::timeout(BODY_TIME_MAX, collect).await.map_err(late)?
+    Ok((tokio::time::timeout(BODY_TIME_MAX, collect).await.map_err(late)??, permit))
 }
 
 fn unreadable() -> ApiError {
@@ -306,42 +308,62 @@ fn path_and_query(uri: &Uri) -> &str {
     uri.path_and_query().map_or("/", |path| path.as_str())
 }
 
-fn not_here(message: &str, cause: Option<String>) -> Response {
+fn unavailable(message: &str, cause: Option<String>) -> Response {
     ApiError { cause, ..ApiError::new(Code::Overloaded, message) }.into_response()
 }
 
 /// By the pattern of the path. A path that no route has is answered here.
-fn way_of(method: &Method, path: &str) -> Way {
+fn handling_of(method: &Method, path: &str) -> Handling {
     let is_asking = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     match path {
-        own if OWN_PATHS.contains(&own) => Way::Own,
-        "" => Way::Own,
-        asking if is_asking || READING_POSTS.contains(&asking) => Way::Here,
-        _ => Way::Leader,
+        own if OWN_PATHS.contains(&own) => Handling::Local,
+        "" => Handling::Local,
+        asking if is_asking || READING_POSTS.contains(&asking) => Handling::CaughtUp,
+        _ => Handling::Forward,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::stream;
+
     use super::*;
+
+    /// What the leader gets of a body.
+    async fn forwarded(body: Body) -> (usize, bool, bool) {
+        let (chunks, is_broken) = read_in_background(body);
+        let chunks: Vec<_> = chunks.collect().await;
+        let bytes = chunks.iter().flatten().map(Bytes::len).sum();
+        (bytes, chunks.iter().any(Result::is_err), is_broken.load(Ordering::Acquire))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_end_is_not_taken_for_a_whole_one() {
+        let part = || stream::iter([Ok::<_, axum::Error>(Bytes::from_static(b"{\"a\":1}\n"))]);
+        assert_eq!(forwarded(Body::from_stream(part())).await, (8, false, false));
+        let endless = Body::from_stream(part().chain(stream::pending()));
+        assert_eq!(forwarded(endless).await, (8, true, true));
+        let broken = stream::iter([Err(axum::Error::new("reset"))]);
+        assert_eq!(forwarded(Body::from_stream(part().chain(broken))).await, (8, true, true));
+    }
 
     #[test]
     fn what_changes_something_is_the_leaders() {
         let cases = [
-            (Method::POST, "/v1/events", Way::Leader),
-            (Method::DELETE, "/v1/dashboards/{id}", Way::Leader),
-            (Method::PATCH, "/v1/settings/org", Way::Leader),
-            (Method::POST, "/webhooks/billing", Way::Leader),
-            (Method::GET, "/v1/dashboards", Way::Here),
-            (Method::POST, "/v1/query/adhoc", Way::Here),
-            (Method::POST, "/v1/embed/data", Way::Here),
-            (Method::HEAD, "/console/{*path}", Way::Here),
-            (Method::GET, "/readyz", Way::Own),
-            (Method::GET, "/assets/{hash}/{*path}", Way::Own),
-            (Method::POST, "", Way::Own),
+            (Method::POST, "/v1/events", Handling::Forward),
+            (Method::DELETE, "/v1/dashboards/{id}", Handling::Forward),
+            (Method::PATCH, "/v1/settings/org", Handling::Forward),
+            (Method::POST, "/webhooks/billing", Handling::Forward),
+            (Method::GET, "/v1/dashboards", Handling::CaughtUp),
+            (Method::POST, "/v1/query/adhoc", Handling::CaughtUp),
+            (Method::POST, "/v1/embed/data", Handling::CaughtUp),
+            (Method::HEAD, "/console/{*path}", Handling::CaughtUp),
+            (Method::GET, "/readyz", Handling::Local),
+            (Method::GET, "/assets/{hash}/{*path}", Handling::Local),
+            (Method::POST, "", Handling::Local),
         ];
         for (method, path, expected) in cases {
-            assert_eq!(way_of(&method, path), expected, "{method} {path}");
+            assert_eq!(handling_of(&method, path), expected, "{method} {path}");
         }
     }
 }
