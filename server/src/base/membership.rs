@@ -19,7 +19,6 @@ pub use inlay_cluster::Standing as StoreStanding;
 /// How a process stands to a log that several have; there is none in a build without stores elsewhere.
 #[cfg(not(feature = "cluster"))]
 #[derive(Debug)]
-#[expect(missing_docs, reason = "as of stores elsewhere")]
 pub struct StoreStanding {
     pub leads: bool,
     pub epoch: i64,

@@ -79,7 +79,7 @@ pub struct FromNode;
 enum Handling {
     /// This one, whatever it has applied.
     Local,
-    /// The leader.
+    /// The leader, whose answer is passed on.
     Forward,
     /// This one, once it has caught up.
     CaughtUp,
