@@ -51,6 +51,11 @@ impl Engine {
         self.store.is_unresolved()
     }
 
+    /// Paths of all files that the store needs as it is now: segments, id runs, and checkpoints.
+    pub fn files(&self) -> Vec<String> {
+        self.store.files()
+    }
+
     /// Number of the last record that is shown.
     pub fn applied(&self) -> u64 {
         self.store.version().lsn

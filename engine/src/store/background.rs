@@ -16,7 +16,7 @@ use super::{
     version::Version,
 };
 use crate::{
-    error::{Error, Limit, Result},
+    error::{Error, IoContext as _, Limit, Result},
     event::Namespace,
     keyspace::Txn,
 };
@@ -299,6 +299,7 @@ impl Store {
         }
         checkpoint::delete_older(&*self.vfs, &upkeep.superblock)?;
         recovery::delete_dead(&*self.vfs, &self.version().tree, &files)?;
+        self.vfs.purge().at("removed files")?;
         // What follows may take minutes elsewhere, and flushes go on meanwhile.
         drop(upkeep);
         // Files that come back after a loss of power are deleted by the next start, but for those of the log: they

@@ -313,6 +313,17 @@ impl Store {
         self.sequencer.close("another process goes on from here");
     }
 
+    /// Paths of all files that the version of now and the kept checkpoints need.
+    pub fn files(&self) -> Vec<String> {
+        let upkeep = self.upkeep.lock();
+        let checkpoints =
+            upkeep.superblock.checkpoints.iter().map(|kept| keyspace_checkpoint::path(kept.lsn));
+        let version = self.version();
+        let segments = version.segments.iter().map(|segment| segment.meta().path());
+        let runs = self.sequencer.id_runs();
+        checkpoints.chain(segments).chain(runs.iter().map(|run| run.meta().path())).collect()
+    }
+
     /// Whether a group is unresolved.
     pub fn is_unresolved(&self) -> bool {
         self.sequencer.is_unresolved()

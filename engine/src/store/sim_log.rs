@@ -5,6 +5,7 @@
 //! log.another()                      the same records, for another process: who resumes last appends, the others are refused
 //! fail_append(false)                 the next append gets no answer, and its group is not there
 //! fail_append(true)                  …                              and its group is there all the same
+//! log.standby()                      a log of its own with the records of now: as of a standby that takes over and lacks what comes after
 //! ```
 
 use std::{
@@ -35,7 +36,7 @@ pub struct SimLog {
     epoch: Arc<AtomicU64>,
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Shared {
     superblock: Option<Superblock>,
     /// First record, number of records and body of each group.
@@ -52,6 +53,12 @@ impl SimLog {
     /// The same log, for another process.
     pub fn another(&self) -> Self {
         Self { shared: Arc::clone(&self.shared), epoch: Arc::default() }
+    }
+
+    /// A copy of the log as it is now, which lacks what is appended later.
+    pub fn standby(&self) -> Self {
+        let copy = self.shared.lock().clone();
+        Self { shared: Arc::new(Mutex::new(copy)), epoch: Arc::default() }
     }
 
     /// Lets the append behind those that were named before fail without an answer.

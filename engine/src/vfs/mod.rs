@@ -66,6 +66,10 @@ pub trait Vfs: Send + Sync + 'static {
         let _ = path;
         Ok(false)
     }
+    /// Deletes what was removed and is still there for a while, elsewhere than on this disk.
+    fn purge(&self) -> io::Result<()> {
+        Ok(())
+    }
     /// Whether other processes may have files here as well, of the same database.
     fn is_shared(&self) -> bool {
         false

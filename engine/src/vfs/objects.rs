@@ -9,12 +9,15 @@
 //! rename("tmp/019a….seg", "seg/l0/019a….seg")      put("seg/l0/019a….seg", …), then the name on the disk
 //! map("seg/l0/019a….seg")                          from the disk; get(…) before, where it is not there
 //! list("seg/l0")                                   names in the store and on the disk: what no record names is found and removed in both
-//! remove("seg/l0/019a….seg")                       in the store first: a file on the disk alone is found at the next start
+//! remove("seg/l0/019a….seg")                       on the disk, and for whoever asks this disk; the object stays until the second sweep() after it
+//! purge()                                          objects of all that was removed go now: an erasure is done when they are gone
 //! ```
+//!
+//! Objects stay for a while because the log may lose its newest records where it is kept, and then names files again that it had let go.
 
 use std::{any::Any, collections::BTreeSet, io, sync::Arc};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::{Vfs, VfsFile, View};
 
@@ -39,8 +42,43 @@ pub struct ObjectVfs {
     objects: Arc<dyn Objects>,
     /// The directories whose files are in the store, `["seg", "ids"]`, with all that is below them.
     directories: &'static [&'static str],
-    /// One file is fetched or removed at a time: none is fetched twice, nor after it was removed.
-    fetching: Mutex<()>,
+    /// Files that are being fetched or removed: none is fetched twice, nor after it was removed.
+    claimed: Mutex<BTreeSet<String>>,
+    released: Condvar,
+    removed: Mutex<Removed>,
+}
+
+/// The right to fetch or remove a file. A large one does not hold up others.
+struct Claim<'a> {
+    vfs: &'a ObjectVfs,
+    path: String,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.vfs.claimed.lock().remove(&self.path);
+        self.vfs.released.notify_all();
+    }
+}
+
+/// Paths that were removed, and whose objects are still there.
+#[derive(Default)]
+struct Removed {
+    /// Since the last sweep.
+    young: BTreeSet<String>,
+    /// Before it.
+    old: BTreeSet<String>,
+}
+
+impl Removed {
+    fn has(&self, path: &str) -> bool {
+        self.young.contains(path) || self.old.contains(path)
+    }
+
+    fn forget(&mut self, path: &str) {
+        self.young.remove(path);
+        self.old.remove(path);
+    }
 }
 
 impl ObjectVfs {
@@ -50,7 +88,75 @@ impl ObjectVfs {
         objects: Arc<dyn Objects>,
         directories: &'static [&'static str],
     ) -> Self {
-        Self { disk, objects, directories, fetching: Mutex::new(()) }
+        let (claimed, released) = (Mutex::default(), Condvar::new());
+        Self { disk, objects, directories, claimed, released, removed: Mutex::default() }
+    }
+
+    /// Waits until nobody else fetches or removes the file.
+    fn claim(&self, path: &str) -> Claim<'_> {
+        let mut claimed = self.claimed.lock();
+        while claimed.contains(path) {
+            self.released.wait(&mut claimed);
+        }
+        claimed.insert(path.to_owned());
+        Claim { vfs: self, path: path.to_owned() }
+    }
+
+    /// Deletes the objects of what was removed before the last sweep. Returns how many.
+    ///
+    /// Errors: those of the store; what could not be deleted is tried again by the next sweep.
+    pub fn sweep(&self) -> io::Result<usize> {
+        let old = self.removed.lock().old.clone();
+        self.delete(&old)?;
+        let mut removed = self.removed.lock();
+        removed.old = std::mem::take(&mut removed.young);
+        Ok(old.len())
+    }
+
+    /// Uploads those of `paths` that the store has lost and the disk still has, while they may be. Returns which of them are in neither, sorted.
+    ///
+    /// Errors: those of the store.
+    pub fn restore_lost(
+        &self,
+        paths: &[String],
+        may_upload: &dyn Fn() -> bool,
+    ) -> io::Result<Vec<String>> {
+        let mut stored = BTreeSet::new();
+        for directory in self.directories {
+            stored.extend(self.objects.list(&format!("{directory}/"))?);
+        }
+        let mut missing = BTreeSet::new();
+        for path in paths.iter().filter(|path| self.is_stored(path) && !stored.contains(*path)) {
+            match self.disk.open(path) {
+                Ok(file) if may_upload() => self.objects.put(path, &*file)?,
+                Ok(_) => return Err(io::ErrorKind::PermissionDenied.into()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    missing.insert(path.clone());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(missing.into_iter().collect())
+    }
+
+    /// Fetches a file that another process has uploaded, where the disk lacks it.
+    ///
+    /// Errors: those of the store and the disk.
+    pub fn prefetch(&self, path: &str) -> io::Result<()> {
+        if self.is_stored(path) { self.fetch(path) } else { Ok(()) }
+    }
+
+    /// Deletes objects of paths that were removed.
+    fn delete(&self, paths: &BTreeSet<String>) -> io::Result<()> {
+        for path in paths {
+            let _claim = self.claim(path);
+            // It may have been uploaded again meanwhile.
+            if self.removed.lock().has(path) {
+                self.objects.remove(path)?;
+                self.removed.lock().forget(path);
+            }
+        }
+        Ok(())
     }
 
     /// Whether files at a path, or below it, are in the store.
@@ -61,7 +167,10 @@ impl ObjectVfs {
 
     /// Fetches a file that is not on the disk. Nothing of it has its name before it is whole and durable.
     fn fetch(&self, path: &str) -> io::Result<()> {
-        let _one = self.fetching.lock();
+        let _claim = self.claim(path);
+        if self.removed.lock().has(path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         if self.disk.open(path).is_ok() {
             return Ok(());
         }
@@ -92,7 +201,9 @@ impl ObjectVfs {
             return Ok(Vec::new());
         }
         let prefix = format!("{path}/");
-        let names = self.objects.list(&prefix)?;
+        let mut names = self.objects.list(&prefix)?;
+        let removed = self.removed.lock();
+        names.retain(|name| !removed.has(name));
         let below = names.iter().filter_map(|name| name.strip_prefix(&prefix));
         let first = below.map(|name| match name.split_once('/') {
             Some((directory, _)) => (directory.to_owned(), true),
@@ -149,6 +260,10 @@ impl Vfs for ObjectVfs {
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         if self.is_stored(to) {
             let file = self.disk.open(from)?;
+            // Not while it is being deleted under the same name.
+            let claim = self.claim(to);
+            self.removed.lock().forget(to);
+            drop(claim);
             self.objects.put(to, &*file)?;
         }
         self.disk.rename(from, to)
@@ -158,16 +273,27 @@ impl Vfs for ObjectVfs {
         if !self.is_stored(path) {
             return self.disk.remove(path);
         }
-        let _one = self.fetching.lock();
-        self.objects.remove(path)?;
-        ignore_missing(self.disk.remove(path))
+        let _claim = self.claim(path);
+        ignore_missing(self.disk.remove(path))?;
+        let mut removed = self.removed.lock();
+        if !removed.has(path) {
+            removed.young.insert(path.to_owned());
+        }
+        Ok(())
+    }
+
+    fn purge(&self) -> io::Result<()> {
+        let removed = self.removed.lock();
+        let all = removed.young.union(&removed.old).cloned().collect();
+        drop(removed);
+        self.delete(&all)
     }
 
     fn discard_copy(&self, path: &str) -> io::Result<bool> {
         if !self.is_stored(path) {
             return Ok(false);
         }
-        let _one = self.fetching.lock();
+        let _claim = self.claim(path);
         match self.disk.remove(path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -256,11 +382,57 @@ mod tests {
         vfs.link("seg/l0/a.seg", "copy").unwrap();
         assert_eq!(read_all(&*vfs.open("copy").unwrap()).unwrap(), b"rows");
         vfs.remove("seg/l0/a.seg").unwrap();
+        vfs.purge().unwrap();
         assert_eq!(vfs.map("seg/l0/a.seg").err().unwrap().kind(), io::ErrorKind::NotFound);
         // The first disk has a copy that nothing names.
         assert_eq!(over(&one, &objects).list("seg/l0").unwrap(), ["a.seg"]);
         over(&one, &objects).remove("seg/l0/a.seg").unwrap();
         assert!(over(&one, &objects).list("seg/l0").unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_object_stays_for_a_while_after_its_file_was_removed() {
+        let (one, objects) = (disk(), SimObjects::default());
+        let vfs = over(&one, &objects);
+        let stored = || objects.list("seg/").unwrap();
+        for name in ["seg/l0/a.seg", "seg/l0/b.seg", "seg/l0/c.seg"] {
+            write(&vfs, name, b"rows").unwrap();
+        }
+        vfs.remove("seg/l0/a.seg").unwrap();
+        assert_eq!(vfs.list("seg/l0").unwrap(), ["b.seg", "c.seg"], "it is gone for this disk");
+        assert_eq!(vfs.map("seg/l0/a.seg").err().unwrap().kind(), io::ErrorKind::NotFound);
+        assert_eq!(vfs.sweep().unwrap(), 0);
+        // A log that has lost its newest records may name it again.
+        assert_eq!(&*over(&disk(), &objects).map("seg/l0/a.seg").unwrap(), b"rows");
+        vfs.remove("seg/l0/b.seg").unwrap();
+        objects.fail_at(0, io::ErrorKind::TimedOut);
+        assert!(vfs.sweep().is_err());
+        assert_eq!(vfs.sweep().unwrap(), 1, "it is tried again");
+        assert_eq!(stored(), ["seg/l0/b.seg", "seg/l0/c.seg"]);
+        // What is uploaded again stays.
+        write(&vfs, "seg/l0/b.seg", b"rows").unwrap();
+        assert_eq!(vfs.sweep().unwrap(), 0);
+        vfs.remove("seg/l0/c.seg").unwrap();
+        vfs.purge().unwrap();
+        assert_eq!(stored(), ["seg/l0/b.seg"]);
+    }
+
+    #[test]
+    fn an_object_that_the_store_has_lost_is_uploaded_again_where_there_is_a_copy() {
+        let (one, objects) = (disk(), SimObjects::default());
+        let vfs = over(&one, &objects);
+        let names = ["seg/l0/a.seg", "seg/l0/b.seg", "seg/l0/c.seg"].map(str::to_owned);
+        for name in &names {
+            write(&vfs, name, b"rows").unwrap();
+        }
+        objects.remove("seg/l0/a.seg").unwrap();
+        objects.remove("seg/l0/b.seg").unwrap();
+        one.remove("seg/l0/b.seg").unwrap();
+        assert_eq!(vfs.restore_lost(&names, &|| true).unwrap(), ["seg/l0/b.seg"]);
+        assert_eq!(objects.list("seg/").unwrap(), ["seg/l0/a.seg", "seg/l0/c.seg"]);
+        objects.remove("seg/l0/a.seg").unwrap();
+        assert!(vfs.restore_lost(&names[..1], &|| false).is_err(), "it may not any more");
+        assert!(vfs.restore_lost(&names[..1], &|| true).unwrap().is_empty());
     }
 
     #[test]

@@ -22,7 +22,7 @@ use std::{
 use inlay_engine::{
     CompactionLimits, Engine, Error, Event, Granularity, Limits, ManualClock, Metric, Namespace,
     Options, Query, Result, Rng as _, SeededRng, SimVfs,
-    remote::{ObjectVfs, SimLog, SimObjects},
+    remote::{ObjectVfs, Objects as _, SimLog, SimObjects},
 };
 
 const DIRECTORIES: &[&str] = &["seg", "ids", "ckpt"];
@@ -36,6 +36,8 @@ struct Process {
     disk: SimVfs,
     log: SimLog,
     engine: Option<Engine>,
+    /// Its disk and the object store together, while it runs.
+    vfs: Option<Arc<ObjectVfs>>,
 }
 
 struct World {
@@ -58,7 +60,8 @@ struct World {
 impl World {
     fn new(seed: u64) -> Self {
         let log = SimLog::default();
-        let process = |_| Process { disk: SimVfs::new(), log: log.another(), engine: None };
+        let process =
+            |_| Process { disk: SimVfs::new(), log: log.another(), engine: None, vfs: None };
         Self {
             rng: SeededRng::new(seed),
             processes: (0..3).map(process).collect(),
@@ -105,16 +108,21 @@ impl World {
         Arc::new(ObjectVfs::new(Arc::new(disk.clone()), objects, DIRECTORIES))
     }
 
-    fn start_leader(&self, number: usize) -> Result<Engine> {
-        let process = &self.processes[number];
-        let log = Arc::new(process.log.clone());
-        Engine::open_with_log(self.vfs(&process.disk), log, self.options())
+    fn start_leader(&mut self, number: usize) -> Result<Engine> {
+        let (vfs, log) = self.start(number);
+        Engine::open_with_log(vfs, log, self.options())
     }
 
-    fn start_follower(&self, number: usize) -> Result<Engine> {
-        let process = &self.processes[number];
-        let log = Arc::new(process.log.clone());
-        Engine::open_follower(self.vfs(&process.disk), log, self.options())
+    fn start_follower(&mut self, number: usize) -> Result<Engine> {
+        let (vfs, log) = self.start(number);
+        Engine::open_follower(vfs, log, self.options())
+    }
+
+    fn start(&mut self, number: usize) -> (Arc<ObjectVfs>, Arc<SimLog>) {
+        let vfs = self.vfs(&self.processes[number].disk);
+        let process = &mut self.processes[number];
+        process.vfs = Some(Arc::clone(&vfs));
+        (vfs, Arc::new(process.log.clone()))
     }
 
     fn leader(&self) -> Option<&Engine> {
@@ -204,6 +212,11 @@ impl World {
             false => Ok(()),
         });
         self.count(if done.is_ok() { "flushes" } else { "flushes that failed" });
+        let leader = self.leader.and_then(|number| self.processes[number].vfs.clone());
+        if let Some(vfs) = leader.filter(|_| self.below(3) == 0) {
+            let swept = vfs.sweep().unwrap_or(0);
+            *self.seen.entry("objects swept").or_default() += swept;
+        }
         self.objects.fail_at(usize::MAX, ErrorKind::TimedOut);
     }
 
@@ -218,9 +231,13 @@ impl World {
         }
         let followed = match &self.processes[number].engine {
             Some(engine) => engine.follow().map(drop),
-            None => self.start_follower(number).map(|engine| {
-                self.processes[number].engine = Some(engine);
-            }),
+            None => match self.start_follower(number) {
+                Ok(engine) => {
+                    self.processes[number].engine = Some(engine);
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
         };
         self.objects.fail_at(usize::MAX, ErrorKind::TimedOut);
         match followed {
@@ -402,7 +419,37 @@ fn processes_on_one_log_agree_and_lose_nothing() {
         "compared",
         "reopened",
         "flushes that failed",
+        "objects swept",
     ] {
         assert!(seen.get(what).is_some_and(|count| *count > 0), "{what} is missing in {seen:?}");
     }
+}
+
+#[test]
+fn a_log_that_lost_its_newest_records_still_finds_its_files() {
+    let mut world = World::new(1);
+    let engine = world.start_leader(0).unwrap();
+    for round in 0..2 {
+        send(&engine, &[round * 2, round * 2 + 1], round, round).unwrap();
+        engine.flush().unwrap();
+    }
+    let (standby, objects) = (world.log.standby(), world.objects.list("seg/").unwrap());
+    // Behind its back the segments are merged to one, which a checkpoint names.
+    engine.compact().unwrap();
+    send(&engine, &[7], 7, 7).unwrap();
+    engine.flush().unwrap();
+    let open = |log: &SimLog| {
+        let vfs = world.vfs(&SimVfs::new());
+        Engine::open_with_log(vfs, Arc::new(log.another()), world.options())
+    };
+    assert_eq!(rows(&open(&standby.standby()).unwrap()), 4);
+    // In time, the objects that only the lost past needs are deleted.
+    let vfs = world.processes[0].vfs.as_ref().unwrap();
+    vfs.sweep().unwrap();
+    assert!(vfs.sweep().unwrap() > 0);
+    assert!(objects.iter().all(|name| !world.objects.list("seg/").unwrap().contains(name)));
+    let refused = open(&standby).err();
+    let text = refused.map(|error| error.to_string()).unwrap_or_default();
+    assert!(objects.iter().any(|name| text.contains(name)), "it names what is missing: {text}");
+    assert_eq!(rows(&open(&world.log).unwrap()), 5);
 }
