@@ -25,11 +25,15 @@ mod group;
 mod session;
 
 mod read_index;
+mod uploads;
 mod writer;
 
 mod log;
 
 mod lease;
+
+mod bucket_upkeep;
+mod files_ahead;
 
 mod membership;
 
@@ -44,3 +48,4 @@ pub use membership::{Membership, Standing};
 pub use migrate::{Migrated, migrate};
 pub use node::{Location, Node};
 pub use session::DatabaseSession;
+pub use uploads::{Upload, Uploads};

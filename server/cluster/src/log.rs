@@ -29,6 +29,7 @@ use crate::{
     read_index::End,
     schema,
     session::{DatabaseSession, Failure, PLACE, Value},
+    uploads,
     writer::{PostgresWriter, fenced},
 };
 
@@ -113,6 +114,8 @@ pub struct Head {
     pub epoch: i64,
     /// How many processes were there within ten seconds.
     pub nodes: i64,
+    /// Number of the last file that was announced; 0 where none was for an hour.
+    pub uploads: i64,
     /// When that was asked for.
     pub asked_at: Instant,
 }
@@ -148,6 +151,7 @@ impl Head {
             lease_ms: row.try_get(4).map_err(unreadable)?,
             epoch: row.try_get(5).map_err(unreadable)?,
             nodes: row.try_get(6).map_err(unreadable)?,
+            uploads: row.try_get(7).map_err(unreadable)?,
             asked_at,
         })
     }
@@ -195,6 +199,7 @@ impl PostgresLog {
             created.map_err(|failure| failure.error())?;
         }
         this.check_owner()?;
+        this.check_formats()?;
         if let Some(state) = this.state()? {
             this.check_system(&state)?;
         }
@@ -324,6 +329,25 @@ impl PostgresLog {
         Ok(())
     }
 
+    /// Checks that no process that is there reads none of the formats of this build: one of the two would meet records that it cannot read.
+    fn check_formats(&self) -> Result<()> {
+        let (first, last) = schema::FORMATS;
+        let rows = self.session.run(move |client| async move {
+            let values: [Value<'_>; 2] = [(&first, Type::INT4), (&last, Type::INT4)];
+            client.query_typed(schema::STRANGERS, &values).await
+        });
+        let Some(row) = rows.map_err(|failure| failure.error())?.into_iter().next() else {
+            return Ok(());
+        };
+        let (version, theirs): (String, (i32, i32)) = (row.get(0), (row.get(1), row.get(2)));
+        let detail = format!(
+            "leads to a store of which a process of version {version} runs that reads formats {} to {}, and this build reads {first} to {last}; upgrade by way \
+             of a version that reads both",
+            theirs.0, theirs.1
+        );
+        Err(Error::invalid("metadata URL", detail))
+    }
+
     fn check_owner(&self) -> Result<()> {
         let owns =
             self.session.run(|client| async move { client.query_typed(schema::OWNS, &[]).await });
@@ -336,15 +360,18 @@ impl PostgresLog {
         }
     }
 
-    /// Waits until all processes that are there have applied the log as it is now, and so have dropped their copies of files that it names no more.
+    /// Waits until all processes that are there have applied the log as it is now, and so have dropped their copies of files that it names no more; and those that they
+    /// have fetched ahead for a record that did not come.
     ///
     /// Errors: one has not, in time. One that was away for ten seconds is waited for no longer: it answers nothing before it has dropped them.
     fn wait_for_others(&self) -> Result<()> {
         let (head, _) = self.read(i64::MAX - 1, POLL_TIME_MAX)?;
+        let fetched = uploads::announce(&self.session, "").map_err(|failure| failure.error())?;
         let (own, last, start) = (self.identity.own, head.lsn_next - 1, Instant::now());
         loop {
             let behind = self.session.run(move |client| async move {
-                let values: [Value<'_>; 2] = [(&own, Type::UUID), (&last, Type::INT8)];
+                let values: [Value<'_>; 3] =
+                    [(&own, Type::UUID), (&last, Type::INT8), (&fetched, Type::INT8)];
                 let rows = client.query_typed(schema::BEHIND, &values).await?;
                 Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0)))
             });
@@ -377,16 +404,16 @@ impl PostgresLog {
         let mut groups = Vec::new();
         for row in &rows {
             // A log without such groups has one row, whose columns of a group are null.
-            let Some(lsn_first) = row.try_get::<_, Option<i64>>(7).map_err(unreadable)? else {
+            let Some(lsn_first) = row.try_get::<_, Option<i64>>(8).map_err(unreadable)? else {
                 continue;
             };
-            let is_compressed = row.try_get(11).map_err(unreadable)?;
-            let packed: Vec<u8> = row.try_get(12).map_err(unreadable)?;
+            let is_compressed = row.try_get(12).map_err(unreadable)?;
+            let packed: Vec<u8> = row.try_get(13).map_err(unreadable)?;
             groups.push(RecordGroup {
                 lsn_first,
-                count: row.try_get(8).map_err(unreadable)?,
-                chain_before: row.try_get(9).map_err(unreadable)?,
-                chain: row.try_get(10).map_err(unreadable)?,
+                count: row.try_get(9).map_err(unreadable)?,
+                chain_before: row.try_get(10).map_err(unreadable)?,
+                chain: row.try_get(11).map_err(unreadable)?,
                 body: group::unpack(is_compressed, packed, lsn_first)?,
             });
         }

@@ -24,19 +24,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use inlay_engine::{Engine, Error, Result};
+use inlay_engine::{Engine, Error, Result, remote::ObjectVfs};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio_postgres::types::Type;
 use tracing::{info, warn};
 
 use crate::{
+    bucket_upkeep::BucketUpkeep,
     calls::{Calls, error_at},
+    files_ahead::FilesAhead,
     lease::Lease,
     log::{Head, PostgresLog},
     read_index::ReadIndex,
     schema,
     session::{DatabaseSession, Value},
+    uploads::Uploads,
 };
 
 /// How often a process that follows looks for records when nobody asks.
@@ -83,6 +86,10 @@ pub struct MemberParts {
     pub session: DatabaseSession,
     /// By which processes of this log know each other.
     pub secret: Vec<u8>,
+    /// Files of the store: the bucket, and copies on the disk.
+    pub files: Arc<ObjectVfs>,
+    /// What was uploaded, for those that follow.
+    pub uploads: Arc<Uploads>,
     /// The data directory is this process's own.
     pub cache_lock: Arc<dyn Any + Send + Sync>,
 }
@@ -101,6 +108,8 @@ struct Member {
     /// When the last turn began after which everything was applied.
     caught_up_at: Mutex<Option<Instant>>,
     turns: AtomicU64,
+    ahead: FilesAhead,
+    bucket: BucketUpkeep,
 }
 
 /// How a process stands to the log, for operators.
@@ -122,6 +131,8 @@ pub struct Standing {
     pub nodes: usize,
     /// How often it has read the log.
     pub log_reads: u64,
+    /// Files that the store needs and the bucket has lost, as the leader saw it last.
+    pub files_lost: usize,
 }
 
 impl Membership {
@@ -145,10 +156,14 @@ impl Membership {
             thread: Mutex::default(),
             caught_up_at: Mutex::default(),
             turns: AtomicU64::new(0),
+            ahead: FilesAhead::default(),
+            bucket: BucketUpkeep::default(),
         });
         member.follow()?;
+        member.ahead.begin();
         member.lead_if_free();
         member.parts.calls.spawn(Member::keep_saying(Arc::downgrade(&member)));
+        member.parts.calls.spawn(Member::keep_fetching(Arc::downgrade(&member)));
         let running = Arc::clone(&member);
         let thread = thread::Builder::new().name("inlay-follow".to_owned());
         let started = thread.spawn(move || {
@@ -280,6 +295,7 @@ impl Membership {
             has_leader: leads || self.leader_url().is_some(),
             nodes: self.nodes(),
             log_reads: member.turns.load(Ordering::Relaxed),
+            files_lost: member.bucket.lost(),
         }
     }
 }
@@ -330,6 +346,7 @@ impl Member {
             if is_said && this.leads() {
                 let leader = Arc::clone(&this);
                 drop(tokio::task::spawn_blocking(move || leader.parts.log.look()).await);
+                this.look_after_bucket();
             }
             drop(this);
             tokio::time::sleep(if is_said { SEEN_EVERY } else { POLL_AGAIN }).await;
@@ -366,9 +383,37 @@ impl Member {
     fn follow(&self) -> Result<()> {
         let began = Instant::now();
         self.turns.fetch_add(1, Ordering::Relaxed);
-        self.parts.engine.follow()?;
+        let followed = self.parts.engine.follow();
+        if let Some(head) = self.parts.log.head() {
+            self.ahead.wake(head.uploads);
+        }
+        followed?;
         *self.caught_up_at.lock() = Some(began);
         Ok(())
+    }
+
+    /// Fetches what the leader announces, for as long as this process follows.
+    async fn keep_fetching(member: Weak<Self>) {
+        while let Some(this) = member.upgrade().filter(|this| !this.is_ending() && !this.leads()) {
+            let parts = &this.parts;
+            this.ahead.fetch(&parts.uploads, &parts.files, &parts.engine).await;
+            let woken = this.ahead.woken();
+            drop(this);
+            // Asleep, it holds nothing.
+            let _ = tokio::time::timeout(SEEN_EVERY, woken.notified()).await;
+        }
+    }
+
+    /// From time to time, for a process that leads.
+    fn look_after_bucket(self: &Arc<Self>) {
+        if self.bucket.is_due() {
+            let this = Arc::clone(self);
+            drop(tokio::task::spawn_blocking(move || {
+                let may_change =
+                    || this.lease.get().is_some_and(Lease::is_valid) && !this.is_ending();
+                this.bucket.run(&this.parts.files, &this.parts.engine, &may_change);
+            }));
+        }
     }
 
     /// Takes the log over where no other process leads. Returns whether it was tried and did not succeed.
@@ -408,12 +453,16 @@ impl Member {
     async fn say_seen(&self) -> bool {
         let Some(url) = self.url.lock().clone() else { return false };
         let (own, applied) = (self.own(), self.parts.engine.applied() as i64);
+        let (fetched, (first, last)) = (self.ahead.fetched(), schema::FORMATS);
         let said = self.session.run_here(move |client| async move {
-            let values: [Value<'_>; 4] = [
+            let values: [Value<'_>; 7] = [
                 (&own, Type::UUID),
                 (&url, Type::TEXT),
                 (&env!("CARGO_PKG_VERSION"), Type::TEXT),
                 (&applied, Type::INT8),
+                (&fetched, Type::INT8),
+                (&first, Type::INT4),
+                (&last, Type::INT4),
             ];
             client.execute_typed(schema::SEEN, &values).await
         });

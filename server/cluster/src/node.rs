@@ -23,6 +23,7 @@ use crate::{
     log::{Identity, PostgresLog, State},
     membership::{MemberParts, Membership},
     session::DatabaseSession,
+    uploads::{AnnouncedBucket, Uploads},
 };
 
 /// Directories whose files are in the bucket.
@@ -74,12 +75,14 @@ impl Node {
         let own = log.identity().own;
         write_text(&disk, "LEADER", &format!("{own} {}", boot_id()))?;
         let bucket = bucket_url.of(calls.clone(), state.id);
-        let vfs = Arc::new(ObjectVfs::new(Arc::new(disk), Arc::new(bucket), DIRECTORIES));
+        let uploads = Arc::new(Uploads::new(session.another(), own));
+        let objects = AnnouncedBucket { bucket, uploads: Arc::clone(&uploads) };
+        let files = Arc::new(ObjectVfs::new(Arc::new(disk), Arc::new(objects), DIRECTORIES));
         let log = Arc::new(log);
-        let engine = Arc::new(open_follower(&vfs, &log, options)?);
+        let engine = Arc::new(open_follower(&files, &log, options)?);
         let session = session.another();
         let (secret, store) = (state.secret, Arc::clone(&engine));
-        let parts = MemberParts { engine, log, calls, session, secret, cache_lock };
+        let parts = MemberParts { engine, log, calls, session, secret, files, uploads, cache_lock };
         let membership = Membership::join(parts)?;
         if !membership.leads() {
             info!(log = %state.id, leader = ?state.leader, "this process follows");

@@ -1,22 +1,26 @@
-//! The three tables in PostgreSQL, and all statements about them.
+//! The four tables in PostgreSQL, and all statements about them.
 //!
 //! ```text
 //! inlay.cluster     one row: its own id, by which objects are named; the server that it was made on; which database, who leads under which epoch and until when, where the log ends, the superblock
 //! inlay.log         a row for each group of records: its first number, how many, the epoch of its writer, checksums, bytes
-//! inlay.nodes       a row for each process: where others reach it, how much of the log it has applied, when it was there last
+//! inlay.nodes       a row for each process: where others reach it, how much of the log it has applied, which formats it reads, when it was there last
+//! inlay.uploads     files that are in the bucket and that no record names yet, by number: other processes fetch them ahead
 //! ```
 //!
 //! A transaction that changes the row of `inlay.cluster` has its lock, so appends and take-overs come one after the other: what an old leader has under way is
 //! either in the log before the new epoch, or finds no row. An append names the epoch, since a leader raises its own to be sure of what it has under
 //! way; all else names the leader, which is another one for each process.
 
-/// Layout of the tables; a newer one is refused.
+/// Layout of the tables; a newer one is refused. Tables and columns that an older build does not mind are added without another number.
 pub const LAYOUT: i32 = 1;
 
-/// Whether the tables are there.
-pub const EXISTS: &str = "SELECT to_regclass('inlay.nodes') IS NOT NULL";
+/// Formats of records and files that this build reads, first and last; it writes the last.
+pub const FORMATS: (i32, i32) = (1, 1);
 
-/// Makes the tables. The lock keeps two processes that start at once apart.
+/// Whether all tables are there.
+pub const EXISTS: &str = "SELECT to_regclass('inlay.uploads') IS NOT NULL";
+
+/// Makes tables and columns that are missing. The lock keeps two processes that start at once apart.
 pub const CREATE: &str = "\
 SELECT pg_advisory_xact_lock(7310588);
 CREATE SCHEMA IF NOT EXISTS inlay;
@@ -47,7 +51,14 @@ CREATE TABLE IF NOT EXISTS inlay.nodes (
   url text NOT NULL,
   version text NOT NULL,
   applied bigint NOT NULL,
-  seen_at timestamptz NOT NULL);";
+  seen_at timestamptz NOT NULL);
+ALTER TABLE inlay.nodes ADD COLUMN IF NOT EXISTS format_first int NOT NULL DEFAULT 1,
+  ADD COLUMN IF NOT EXISTS format_last int NOT NULL DEFAULT 1,
+  ADD COLUMN IF NOT EXISTS fetched bigint NOT NULL DEFAULT 0;
+CREATE TABLE IF NOT EXISTS inlay.uploads (
+  number bigserial PRIMARY KEY,
+  path text NOT NULL,
+  uploaded_at timestamptz NOT NULL DEFAULT now());";
 
 /// Settings with which an acknowledged write could be lost, and whether the server takes writes.
 pub const SETTINGS: &str = "SELECT current_setting('synchronous_commit'), current_setting('fsync'), \
@@ -74,11 +85,12 @@ pub const INSERT_DATABASE: &str = "INSERT INTO inlay.cluster \
 pub const STATE: &str = "SELECT layout, superblock, leader, \
     (extract(epoch FROM lease_until - now()) * 1000)::bigint, id, system, secret FROM inlay.cluster";
 
-/// Where the log ends, who leads and where, for how many milliseconds, under which epoch, and how many processes there are; then, in a row each, the oldest groups
-/// with records above `$1`: up to `$2` of them, or about `$3` bytes. One statement is one moment. The length of a body is known without reading it.
+/// Where the log ends, who leads and where, for how many milliseconds, under which epoch, how many processes there are, and the last upload; then, in a row each, the
+/// oldest groups with records above `$1`: up to `$2` of them, or about `$3` bytes. One statement is one moment. The length of a body is known without reading it.
 pub const READ: &str = "SELECT c.lsn_next, c.chain, c.leader, n.url, \
     (extract(epoch FROM c.lease_until - now()) * 1000)::bigint, c.epoch, \
     (SELECT count(*) FROM inlay.nodes WHERE seen_at > now() - interval '10 s'), \
+    (SELECT coalesce(max(number), 0) FROM inlay.uploads), \
     g.lsn_first, g.count, g.chain_before, g.chain, g.is_compressed, g.body \
     FROM inlay.cluster AS c LEFT JOIN inlay.nodes AS n ON n.id = c.leader LEFT JOIN (\
     SELECT *, sum(octet_length(body)) OVER (ORDER BY lsn_first) - octet_length(body) AS before \
@@ -124,13 +136,36 @@ pub const REPLACE: &str =
 pub const FORGET: &str = "DELETE FROM inlay.log WHERE lsn_first + count <= $2 + 1 \
     AND EXISTS (SELECT 1 FROM inlay.cluster WHERE leader = $1)";
 
-/// The process `$1` is there: `$2` where others reach it, `$3` its version, `$4` the last record that it has applied.
-pub const SEEN: &str = "INSERT INTO inlay.nodes (id, url, version, applied, seen_at) VALUES ($1, $2, $3, $4, now()) \
-    ON CONFLICT (id) DO UPDATE SET url = $2, version = $3, applied = $4, seen_at = now()";
+/// The process `$1` is there: `$2` where others reach it, `$3` its version, `$4` the last record that it has applied, `$5` the last upload that it has fetched,
+/// `$6` and `$7` the formats that it reads.
+pub const SEEN: &str = "INSERT INTO inlay.nodes \
+    (id, url, version, applied, fetched, format_first, format_last, seen_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, now()) ON CONFLICT (id) DO UPDATE \
+    SET url = $2, version = $3, applied = $4, fetched = greatest(inlay.nodes.fetched, $5), seen_at = now()";
 
-/// Other processes than `$1` that were there within ten seconds and have not applied record `$2`: they may have copies of what was dropped by it.
-pub const BEHIND: &str = "SELECT count(*) FROM inlay.nodes \
-    WHERE id <> $1 AND applied < $2 AND seen_at > now() - interval '10 s'";
+/// Other processes than `$1` that were there within ten seconds and have not applied record `$2`, or not what was announced as `$3`: they may have copies of what was
+/// dropped.
+pub const BEHIND: &str = "SELECT count(*) FROM inlay.nodes WHERE id <> $1 \
+    AND (applied < $2 OR fetched < $3) AND seen_at > now() - interval '10 s'";
+
+/// Announces the file `$1`, and forgets what was announced long ago. Returns its number.
+pub const ANNOUNCE: &str = "WITH gone AS (DELETE FROM inlay.uploads WHERE uploaded_at < now() - interval '1 hour') \
+    INSERT INTO inlay.uploads (path) VALUES ($1) RETURNING number";
+
+/// What was announced behind number `$1`.
+pub const UPLOADS: &str =
+    "SELECT number, path FROM inlay.uploads WHERE number > $1 ORDER BY number";
+
+/// The process `$1` has fetched what was announced up to number `$2`.
+pub const FETCHED: &str = "UPDATE inlay.nodes SET fetched = greatest(fetched, $2) WHERE id = $1";
+
+/// Other processes than `$1` that were there within ten seconds and have not fetched what was announced as `$2`.
+pub const NOT_FETCHED: &str = "SELECT count(*) FROM inlay.nodes \
+    WHERE id <> $1 AND fetched < $2 AND seen_at > now() - interval '10 s'";
+
+/// A process that was there within ten seconds and reads no format of `$1` to `$2`: its version, and the formats that it reads.
+pub const STRANGERS: &str = "SELECT version, format_first, format_last FROM inlay.nodes \
+    WHERE (format_last < $1 OR format_first > $2) AND seen_at > now() - interval '10 s' LIMIT 1";
 
 /// The process `$1` goes, and with it rows of others that ended without a word.
 pub const GONE: &str =

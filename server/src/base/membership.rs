@@ -28,6 +28,7 @@ pub struct StoreStanding {
     pub has_leader: bool,
     pub nodes: usize,
     pub log_reads: u64,
+    pub files_lost: usize,
 }
 
 impl std::fmt::Debug for StoreMembership {

@@ -4,9 +4,13 @@
 
 mod server;
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
-use inlay_cluster::{Calls, DatabaseSession, Identity, PostgresLog};
+use inlay_cluster::{Calls, DatabaseSession, Identity, PostgresLog, Uploads};
 use inlay_engine::{
     Clock as _, Error, ManualClock, SeededRng, SystemClock,
     remote::{AppendError, Log as _, LogTail, LogWriter, Superblock},
@@ -246,4 +250,104 @@ fn settings_that_lose_data_and_missing_rights_are_refused_by_name() {
     let error = log.superblock().err().unwrap().to_string();
     assert!(error.contains("layout 2") && error.contains("use a newer build"), "{error}");
     assert!(log.create(&Superblock::new(&SeededRng::new(9))).is_err(), "there is a database");
+}
+
+/// A process of which the database believes that it is there.
+fn seen(postgres: &Postgres, id: Uuid, formats: (i32, i32)) {
+    let (first, last) = formats;
+    postgres.sql(&format!(
+        "INSERT INTO inlay.nodes (id, url, version, applied, format_first, format_last, seen_at) \
+         VALUES ('{id}', 'http://10.0.0.6:8080', '7.0.0', 0, {first}, {last}, now() + interval '1 h')"
+    ));
+}
+
+#[test]
+fn a_large_file_is_announced_and_the_others_are_waited_for() {
+    let Some(postgres) = Postgres::start() else { return };
+    drop(log(&postgres, None, 1).unwrap());
+    let [leader, follower] = [1, 2].map(Uuid::from_u128);
+    let uploads = |own| {
+        let session = DatabaseSession::new(Calls::new().unwrap(), &postgres.url).unwrap();
+        Uploads::new(session, own)
+    };
+    let (announced, others) = (Arc::new(uploads(leader)), uploads(follower));
+    let timed = |path: &'static str, len| {
+        let announced = Arc::clone(&announced);
+        thread::spawn(move || {
+            let start = Instant::now();
+            announced.announce(path, len);
+            start.elapsed()
+        })
+    };
+    // Nobody else is there.
+    assert!(timed("seg/a", 8 << 20).join().unwrap() < Duration::from_secs(3));
+    seen(&postgres, follower, (1, 1));
+    let waiting = timed("seg/b", 8 << 20);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let of = |number| runtime.block_on(others.after(number)).unwrap();
+    let start = Instant::now();
+    while of(1).is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(3));
+    }
+    let paths: Vec<String> = of(0).into_iter().map(|upload| upload.path).collect();
+    assert_eq!(paths, ["seg/a", "seg/b"]);
+    thread::sleep(Duration::from_millis(700));
+    assert!(!waiting.is_finished(), "the other process has not fetched it");
+    runtime.block_on(others.say_fetched(2)).unwrap();
+    let took = waiting.join().unwrap();
+    assert!((Duration::from_millis(700)..Duration::from_secs(4)).contains(&took), "{took:?}");
+    timed("seg/small", 1_000).join().unwrap();
+    assert!(of(2).is_empty(), "small files are not announced");
+    // One that does not fetch is waited for once.
+    let took = timed("seg/c", 8 << 20).join().unwrap();
+    assert!((Duration::from_secs(5)..Duration::from_secs(9)).contains(&took), "{took:?}");
+    assert!(timed("seg/d", 8 << 20).join().unwrap() < Duration::from_secs(3));
+    assert_eq!(of(2).len(), 2);
+}
+
+#[test]
+fn an_erasure_waits_until_copies_that_no_record_names_are_discarded() {
+    let Some(postgres) = Postgres::start() else { return };
+    let log = Arc::new(log(&postgres, None, 1).unwrap());
+    lead(&log).unwrap();
+    let follower = Uuid::from_u128(2);
+    seen(&postgres, follower, (1, 1));
+    let settling = thread::spawn({
+        let log = Arc::clone(&log);
+        move || log.settle_deletions()
+    });
+    thread::sleep(Duration::from_millis(700));
+    assert!(!settling.is_finished(), "it has not come to the announcement");
+    assert_eq!(postgres.sql("SELECT path FROM inlay.uploads"), "");
+    postgres.sql("UPDATE inlay.nodes SET fetched = (SELECT max(number) FROM inlay.uploads)");
+    settling.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_process_that_reads_other_formats_alone_does_not_start() {
+    let Some(postgres) = Postgres::start() else { return };
+    lead(&log(&postgres, None, 1).unwrap()).unwrap();
+    seen(&postgres, Uuid::from_u128(2), (1, 7));
+    log(&postgres, None, 2).unwrap();
+    seen(&postgres, Uuid::from_u128(3), (2, 7));
+    let text = log(&postgres, None, 2).err().unwrap().to_string();
+    let names =
+        "a process of version 7.0.0 runs that reads formats 2 to 7, and this build reads 1 to 1";
+    assert!(text.contains(names), "{text}");
+    postgres.sql("UPDATE inlay.nodes SET seen_at = now() - interval '11 s'");
+    log(&postgres, None, 2).unwrap();
+}
+
+#[test]
+fn tables_of_an_older_build_get_what_they_lack() {
+    let Some(postgres) = Postgres::start() else { return };
+    lead(&log(&postgres, None, 1).unwrap()).unwrap();
+    postgres.sql("DROP TABLE inlay.uploads");
+    for column in ["fetched", "format_first", "format_last"] {
+        postgres.sql(&format!("ALTER TABLE inlay.nodes DROP COLUMN {column}"));
+    }
+    let again = log(&postgres, None, 2).unwrap();
+    assert!(again.state().unwrap().is_some(), "what was there is there");
+    seen(&postgres, Uuid::from_u128(2), (1, 1));
+    assert_eq!(postgres.sql("SELECT fetched FROM inlay.nodes"), "0");
 }

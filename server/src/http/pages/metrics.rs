@@ -228,6 +228,8 @@ impl Page<'_> {
             None,
             behind_ms,
         )?;
+        let lost = now.files_lost as u64;
+        self.gauge("cluster_files_lost", "Files that the bucket has lost", None, lost)?;
         self.counter("cluster_log_reads", "How often the log was read", None, now.log_reads)
     }
 

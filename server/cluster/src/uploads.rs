@@ -1,0 +1,161 @@
+//! Files that the leader has uploaded and no record names yet: processes that follow fetch them ahead.
+//!
+//! A record that names a large file would make the others wait for it, with all that comes after the record. So the leader announces what it has uploaded, and names
+//! it when the others have it:
+//!
+//! ```text
+//! leader     uploads seg/a.seg, announces it as number 7, and waits until each other process says 7: for some seconds at most
+//! follower   finds with the end of the log that there is a number 7, fetches seg/a.seg, says 7
+//! leader     appends the record that names seg/a.seg; the follower opens its copy
+//! ```
+//!
+//! Where a merge fails after its file was announced, a follower has a copy that no record will name. An erasure must not leave rows in it: it announces
+//! an empty name, at which followers discard such copies, and waits for that number as well.
+
+use std::{
+    io,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use inlay_engine::{VfsFile, remote::Objects};
+use parking_lot::Mutex;
+use tokio_postgres::types::Type;
+use tracing::warn;
+use uuid::Uuid;
+
+use crate::{
+    bucket::Bucket,
+    schema,
+    session::{DatabaseSession, Failure, Value},
+};
+
+/// Smaller files are not announced: to fetch them takes no longer than to say so.
+const ANNOUNCED_BYTES: u64 = 1 << 20;
+/// How long the leader waits for others, and for each second of a slow line so many bytes.
+const WAIT_MIN: Duration = Duration::from_secs(5);
+const BYTES_A_SECOND: u64 = 20 << 20;
+/// How often it looks.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Where another process did not fetch a file in time, none is waited for so long: it may be unable to.
+const NO_WAIT: Duration = Duration::from_secs(60);
+
+/// One announcement.
+pub struct Upload {
+    /// Announcements are numbered.
+    pub number: i64,
+    /// Path of the file; empty where copies that no record names are to be discarded.
+    pub path: String,
+}
+
+/// The announcements of one log.
+pub struct Uploads {
+    session: Arc<DatabaseSession>,
+    own: Uuid,
+    wait_after: Mutex<Option<Instant>>,
+}
+
+impl Uploads {
+    /// The announcements at the other end of a session, for the process `own`.
+    pub fn new(session: DatabaseSession, own: Uuid) -> Self {
+        Self { session: Arc::new(session), own, wait_after: Mutex::default() }
+    }
+
+    /// Announces a file and waits until the other processes have it, for a while. Where that fails, they fetch it when a record names it.
+    pub fn announce(&self, path: &str, len: u64) {
+        if len < ANNOUNCED_BYTES {
+            return;
+        }
+        let waits = self.wait_after.lock().is_none_or(|after| Instant::now() > after);
+        let announced = announce(&self.session, path);
+        let done = announced.and_then(|number| match waits {
+            true => self.wait(number, WAIT_MIN + Duration::from_secs(len / BYTES_A_SECOND)),
+            false => Ok(true),
+        });
+        if !matches!(done, Ok(true)) {
+            *self.wait_after.lock() = Some(Instant::now() + NO_WAIT);
+            let error = done.err().map(|failure| failure.error());
+            warn!(path, ?error, "other processes did not fetch a file ahead");
+        }
+    }
+
+    /// Whether all other processes have the file of this number, after a while.
+    fn wait(&self, number: i64, time_max: Duration) -> Result<bool, Failure> {
+        let (own, start) = (self.own, Instant::now());
+        loop {
+            let waiting = self.session.run(move |client| async move {
+                let values: [Value<'_>; 2] = [(&own, Type::UUID), (&number, Type::INT8)];
+                let rows = client.query_typed(schema::NOT_FETCHED, &values).await?;
+                Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0)))
+            })?;
+            match waiting {
+                0 => return Ok(true),
+                _ if start.elapsed() > time_max => return Ok(false),
+                _ => thread::sleep(LOOK_EVERY),
+            }
+        }
+    }
+
+    /// What was announced behind a number, oldest first.
+    ///
+    /// Errors: those of the connection.
+    pub async fn after(&self, number: i64) -> Result<Vec<Upload>, Failure> {
+        let rows = self.session.run_here(move |client| async move {
+            client.query_typed(schema::UPLOADS, &[(&number, Type::INT8)]).await
+        });
+        let of = |row: &tokio_postgres::Row| Upload { number: row.get(0), path: row.get(1) };
+        Ok(rows.await?.iter().map(of).collect())
+    }
+
+    /// Says that this process has what was announced up to a number.
+    ///
+    /// Errors: those of the connection.
+    pub async fn say_fetched(&self, number: i64) -> Result<(), Failure> {
+        let own = self.own;
+        let said = self.session.run_here(move |client| async move {
+            let values: [Value<'_>; 2] = [(&own, Type::UUID), (&number, Type::INT8)];
+            client.execute_typed(schema::FETCHED, &values).await
+        });
+        said.await.map(drop)
+    }
+}
+
+/// Announces a path. Returns its number.
+///
+/// Errors: those of the connection.
+pub fn announce(session: &Arc<DatabaseSession>, path: &str) -> Result<i64, Failure> {
+    let path = path.to_owned();
+    session.run(move |client| async move {
+        let rows = client.query_typed(schema::ANNOUNCE, &[(&path, Type::TEXT)]).await?;
+        Ok(rows.first().map_or(0, |row| row.get(0)))
+    })
+}
+
+/// The bucket of a process that announces what it uploads.
+pub struct AnnouncedBucket {
+    /// The bucket.
+    pub bucket: Bucket,
+    /// Where uploads are announced.
+    pub uploads: Arc<Uploads>,
+}
+
+impl Objects for AnnouncedBucket {
+    fn put(&self, name: &str, content: &dyn VfsFile) -> io::Result<()> {
+        self.bucket.put(name, content)?;
+        self.uploads.announce(name, content.len()?);
+        Ok(())
+    }
+
+    fn get(&self, name: &str, into: &dyn VfsFile) -> io::Result<()> {
+        self.bucket.get(name, into)
+    }
+
+    fn list(&self, prefix: &str) -> io::Result<Vec<String>> {
+        self.bucket.list(prefix)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.bucket.remove(name)
+    }
+}
