@@ -3,14 +3,18 @@
 
 Clients send batches to any of the three, and each answer goes into the ledger. Two more send one event to one
 process and ask another at once: what was acknowledged there has to be seen here. Meanwhile processes are
-killed, with or without their directory; stopped for longer than a lease, and woken up; cut off from the
+killed, with or without their directory; stopped for longer than a lease, and woken up; cut off from all others, or from the
 database and the bucket; the database itself fails over to its synchronous standby; and the bucket fails one call
-in fifty. A process that ends by itself, because another one leads, is started again as a supervisor would.
+in fifty. A process that ends by itself, because another one leads, is started again as a supervisor would. Meanwhile an alert rule
+fires for a tenant at each misfortune.
+
+Each process is in a network of its own where the machine allows that, and half of the cuts pull its cable; the others are made by
+proxies.
 
     python3 tests/rigs/nodes.py PATH/TO/inlay [--kills 6 --pauses 2 --cuts 2 --failovers 1]
 
 From time to time clients stop, and each process is compared with the ledger: every acknowledged event once, every
-other batch whole or not at all. Writes may pause for as long as a lease and a take-over. Reads are asked for after writes, so their pauses are those of writes.
+other batch whole or not at all; and every alert has fired once, and its notification has arrived. Writes may pause for as long as a lease and a take-over.
 """
 
 import collections
@@ -21,15 +25,19 @@ import signal
 import threading
 import time
 
+from alarms import SETTINGS, Alarms
 from common import Connection, Failed, Gone, NotStarted, Server, main, register
 from ledger import Ledger, summary
+from network import Network
 from proxy import Proxy
 from services import Bucket, Pair, environment
 
 NODES = ("a", "b", "c")
 WRITERS, WATCHERS = 4, 2
 # A client gives up a process that stands still, and tries another one.
-PATIENCE_SECONDS = 4
+PATIENCE_SECONDS, READ_PATIENCE_SECONDS = 4, 1
+# So long a balancer sends nothing to a process that did not answer.
+AVOIDED_SECONDS = 1
 # Between two misfortunes.
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.2, 2.5
 # Longer than a lease of six seconds.
@@ -51,6 +59,7 @@ def options(parser):
     parser.add_argument("--failovers", type=int, default=1)
     # A lease, its margin, and the way to the next process: ten on a machine that does nothing else.
     parser.add_argument("--pause-seconds", type=float, default=25)
+    parser.add_argument("--rate", type=float, default=0, help="batches a second of each writer; as many as it can where it is 0")
 
 
 def run(rig):
@@ -63,8 +72,10 @@ def run(rig):
         cluster.round(misfortunes[first : first + ROUND])
         if cluster.wrong():
             break
-    if max(cluster.longest_pause, cluster.pauses_of_failovers) > arguments.pause_seconds:
+    if max(cluster.writes.longest, cluster.writes.of_failovers) > arguments.pause_seconds:
         cluster.found.append("writes paused for longer")
+    if max(cluster.reads.longest, cluster.reads.of_failovers) > arguments.pause_seconds:
+        cluster.found.append("reads paused for longer")
     if sum(one.asked for one in cluster.watched) < READS_MIN * len(misfortunes):
         cluster.found.append("hardly any read of another process was answered")
     return cluster.wrong(), cluster.summary()
@@ -77,11 +88,13 @@ class Node:
         self.cluster, self.name = cluster, name
         self.data = cluster.rig.folder / f"data {name}"
         self.log = cluster.rig.folder / f"{name}.log"
-        self.database = Proxy(cluster.rig, lambda: cluster.postgres.port)
-        self.files = Proxy(cluster.rig, lambda: cluster.bucket.port, seed=name)
+        self.link = cluster.network.link(name) if cluster.network else None
+        self.address, address = self.link.address if self.link else "127.0.0.1", cluster.address
+        self.database = Proxy(cluster.rig, lambda: ("127.0.0.1", cluster.postgres.port), address=address)
+        self.files = Proxy(cluster.rig, lambda: ("127.0.0.1", cluster.bucket.port), seed=name, address=address)
         self.files.failure = BUCKET_FAILURE
         # Where the other processes reach it.
-        self.own = Proxy(cluster.rig, self._port)
+        self.own = Proxy(cluster.rig, lambda: (self.address, self._port()), address=address)
         self.server, self.is_wanted = None, True
         self.starts = self.own_ends = 0
         self.thread = threading.Thread(target=self._supervise)
@@ -89,12 +102,14 @@ class Node:
         cluster.rig.stack.callback(self.end)
 
     def settings(self):
-        url = f"postgres://inlay@127.0.0.1:{self.database.port}/inlay"
-        bucket = f"s3://rig/prefix?region=us-east-1&endpoint=http://127.0.0.1:{self.files.port}"
-        return environment(self.cluster.postgres, self.cluster.bucket) | {
+        address = self.cluster.address
+        url = f"postgres://inlay@{address}:{self.database.port}/inlay?sslmode=disable"
+        bucket = f"s3://rig/prefix?region=us-east-1&endpoint=http://{address}:{self.files.port}"
+        return environment(self.cluster.postgres, self.cluster.bucket) | SETTINGS | {
             "INLAY_METADATA_URL": url,
             "INLAY_EVENTS_URL": bucket,
-            "INLAY_NODE_URL": f"http://127.0.0.1:{self.own.port}",
+            "INLAY_NODE_URL": f"http://{address}:{self.own.port}",
+            "INLAY_HTTP_ADDR": f"{self.address}:0",
         }
 
     def _port(self):
@@ -107,6 +122,7 @@ class Node:
                 server = Server(
                     self.cluster.rig.arguments.binary,
                     self.data,
+                    before=self.link.command if self.link else (),
                     environment=self.settings(),
                     log=self.log,
                 )
@@ -145,6 +161,8 @@ class Node:
         self.is_wanted = False
         for proxy in (self.database, self.files, self.own):
             proxy.mend()
+        if self.link:
+            self.link.mend()
         if server := self.server:
             server.end()
         self.thread.join()
@@ -157,10 +175,13 @@ class Cluster:
         self.rig = rig
         self.lots = random.Random(rig.random_seed)
         self.postgres, self.bucket = Pair(rig), Bucket(rig)
+        self.network = Network(rig) if Network.is_possible() else None
+        self.address = self.network.address if self.network else "127.0.0.1"
+        self.alarms = Alarms(rig, self.address)
         self.ledger = Ledger(rig.folder / "ledger.jsonl")
         self.seen = collections.Counter()
         self.found = []
-        self.longest_pause, self.pauses_of_failovers = 0.0, 0.0
+        self.writes, self.reads = Pauses(), Pauses()
         self.nodes = [Node(self, name) for name in NODES]
         self.settle()
         self.key = register(self.some_host())
@@ -175,10 +196,10 @@ class Cluster:
         seen, watched = self.seen, sum(one.asked for one in self.watched)
         return (
             f"{seen['kill']} kills ({seen['leader killed']} of a leader, {seen['directories']} with the directory), "
-            f"{seen['pause']} pauses, {seen['cut']} cuts, {seen['failover']} failovers, {failures} failures of the bucket, "
+            f"{seen['pause']} pauses, {seen['cut']} cuts ({seen['cable pulled']} of a cable), {seen['failover']} failovers, {failures} failures of the bucket, "
             f"{ends} processes ended by themselves, {summary(self.ledger.seen)}, "
-            f"{watched:,} reads of another process; longest pause of writes "
-            f"{self.longest_pause:.1f} s, with a failover {self.pauses_of_failovers:.1f} s"
+            f"{watched:,} reads of another process, {self.alarms.fired} alerts fired ({self.alarms.doubled} notifications doubled); "
+            f"longest pause of writes {self.writes}, of reads {self.reads}"
         )
 
     def some_host(self, lots=None):
@@ -205,9 +226,10 @@ class Cluster:
 
     def round(self, misfortunes):
         self.stopping = threading.Event()
-        self.acknowledged_at = time.monotonic()
+        self.writes.done(), self.reads.done()
         self.is_failing_over = False
         self.patience = PATIENCE_SECONDS
+        self.alarms.begin(self.some_host(), self.key)
         self.may_send = threading.Event()
         self.may_send.set()
         clients = [
@@ -217,10 +239,14 @@ class Cluster:
             threading.Thread(target=self._watch, args=(one, self.lots.random()))
             for one in self.watched
         ]
+        clients.append(threading.Thread(target=self._read, args=(self.lots.random(),)))
         clients.append(threading.Thread(target=self._time_pauses))
         for client in clients:
             client.start()
         for misfortune in misfortunes:
+            alarm = threading.Thread(target=self._alarm, args=(self.lots.random(),))
+            alarm.start()
+            clients.append(alarm)
             time.sleep(self.lots.uniform(PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX))
             getattr(self, misfortune)()
             self.seen[misfortune] += 1
@@ -269,16 +295,19 @@ class Cluster:
         os.kill(server.pid, signal.SIGCONT)
         time.sleep(1)
         self.patience = PATIENCE_SECONDS
-        self.acknowledged_at = time.monotonic()
+        self.writes.done(), self.reads.done()
         self.may_send.set()
 
     def cut(self):
-        """Reaches neither database nor bucket; clients and the other processes reach it."""
+        """Some of what a process needs is out of its reach for longer than a lease."""
         node = self._leader() if self.lots.random() < 0.7 else self.lots.choice(self.nodes)
-        # From the other processes alone, from database and bucket, or from all of it.
+        # From the other processes alone, from database and bucket, from both, or from everything.
         kinds = self.lots.choice(
             [(node.own,), (node.database, node.files), (node.own, node.database, node.files)]
         )
+        if node.link and self.lots.random() < 0.5:
+            kinds = (node.link,)
+            self.seen["cable pulled"] += 1
         for proxy in kinds:
             proxy.cut()
         time.sleep(self.lots.uniform(STOPPED_SECONDS_MIN, STOPPED_SECONDS_MAX))
@@ -309,6 +338,7 @@ class Cluster:
             self.ledger.compare(node.server.host, self.key)
             for one in self.watched:
                 one.compare(Connection(node.server.host, self.key), self.found)
+        self.alarms.judge(Connection(self.some_host(), self.key), self.found)
         self.ledger.close_round()
 
     # ---- Clients -----------------------------------------------------------------------------
@@ -321,7 +351,8 @@ class Cluster:
             status, headers, answer = self._send(lots, batch.body(), lambda b=batch: self.ledger.sent(b))
             if status == 200:
                 self.ledger.acknowledged(batch, answer)
-                self.acknowledged_at = time.monotonic()
+                self.writes.done()
+                self.stopping.wait(1 / self.rig.arguments.rate if self.rig.arguments.rate else 0)
                 continue
             if status is None:
                 continue
@@ -373,17 +404,67 @@ class Cluster:
             elif status != 503:
                 self.found.append(f"a read was refused with {status}: {answer}")
 
-    def _time_pauses(self):
-        failing_over = False
-        while not self.stopping.wait(0.05):
-            if not self.may_send.is_set():
+    def _read(self, seed):
+        """Only asks, any process of which a balancer would believe that it answers. Nothing that was acknowledged before is missing."""
+        lots, one, avoided = random.Random(seed), self.watched[0], {}
+        while not self.stopping.wait(0.02):
+            self.may_send.wait()
+            host = self.some_host(lots)
+            if host is None or avoided.get(host, 0) > time.monotonic():
                 continue
-            pause = time.monotonic() - self.acknowledged_at
-            failing_over = self.is_failing_over or (failing_over and pause > 1)
-            if failing_over:
-                self.pauses_of_failovers = max(self.pauses_of_failovers, pause)
-            elif pause > self.longest_pause:
-                self.longest_pause = pause
+            # Taken back where it answers.
+            avoided[host] = time.monotonic() + AVOIDED_SECONDS
+            connection, least = Connection(host, self.key, timeout=READ_PATIENCE_SECONDS), one.acknowledged
+            try:
+                status, _, answer = connection.call("GET", one.path())
+            except Gone:
+                continue
+            finally:
+                connection.close()
+            if status == 200:
+                del avoided[host]
+                self.reads.done()
+                one.judge(answer, self.found, least)
+            elif status != 503:
+                self.found.append(f"a read was refused with {status}: {answer}")
+
+    def _alarm(self, seed):
+        """The event by which the rule fires for one more tenant, until some process has taken it."""
+        lots = random.Random(seed)
+        tenant = f"alarm {seed}"
+        self.stopping.wait(lots.uniform(0, PAUSE_SECONDS_MAX))
+        while self._send(lots, self.alarms.body(tenant), lambda: None)[0] != 200:
+            time.sleep(0.1)
+        self.alarms.raised(tenant)
+
+    def _time_pauses(self):
+        while not self.stopping.wait(0.05):
+            if self.may_send.is_set():
+                self.writes.look(self.is_failing_over)
+                self.reads.look(self.is_failing_over)
+
+
+class Pauses:
+    """How long at most nothing of a kind was answered; apart from that, while the database failed over."""
+
+    def __init__(self):
+        self.longest = self.of_failovers = 0.0
+        self.is_of_failover = False
+        self.done()
+
+    def done(self):
+        self.at = time.monotonic()
+
+    def look(self, is_failing_over):
+        pause = time.monotonic() - self.at
+        self.is_of_failover = is_failing_over or (self.is_of_failover and pause > 1)
+        if self.is_of_failover:
+            self.of_failovers = max(self.of_failovers, pause)
+        else:
+            self.longest = max(self.longest, pause)
+
+    def __str__(self):
+        return f"{self.longest:.1f} s, with a failover {self.of_failovers:.1f} s"
 
 
 class Watched:
@@ -405,12 +486,12 @@ class Watched:
         tenant = self.tenant.replace(" ", "%20")
         return f"/v1/query?tenant_id={tenant}&event_name={EVENT}&metric=count&period=7d"
 
-    def judge(self, answer, found):
+    def judge(self, answer, found, least=None):
+        """`least` where events come in meanwhile: those that were acknowledged when it was asked."""
+        least = self.acknowledged if least is None else least
         count = answer["data"][0]["value"] if answer["data"] else 0
-        if not self.acknowledged <= count <= self.number:
-            found.append(
-                f"{self.tenant}: {count:g} events, of {self.acknowledged} acknowledged and {self.number} sent"
-            )
+        if not least <= count <= self.number:
+            found.append(f"{self.tenant}: {count:g} events, of {least} acknowledged and {self.number} sent")
 
     def compare(self, connection, found):
         self.judge(connection.get(self.path()), found)

@@ -1,6 +1,6 @@
 """A TCP proxy of a rig: it passes bytes on, and can be cut like a network.
 
-    proxy = Proxy(rig, lambda: postgres.port)    `proxy.port`; the target is looked up for each connection
+    proxy = Proxy(rig, lambda: ("127.0.0.1", postgres.port))    `proxy.port`; the target is looked up for each connection
     proxy.cut()                                  nothing passes, and nobody is told: as behind a cable that was pulled
     proxy.mend()                                 connections of before are ended; new ones pass
     proxy.failure = 0.02                         so often a connection is ended when its client has sent something
@@ -17,14 +17,14 @@ BYTES = 1 << 18
 class Proxy:
     """Listens on a free port, and connects to the target for each client."""
 
-    def __init__(self, rig, target, seed=0):
+    def __init__(self, rig, target, seed=0, address="127.0.0.1"):
         self.target, self.failure = target, 0.0
         self.lots = random.Random(seed)
         self.passing = threading.Event()
         self.passing.set()
         self.failures = 0
         self.pairs, self.lock = set(), threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.create_server((address, 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
         rig.stack.callback(self.listener.close)
@@ -55,7 +55,7 @@ class Proxy:
     def _connect(self, client):
         self.passing.wait()
         try:
-            server = socket.create_connection(("127.0.0.1", self.target()), timeout=3)
+            server = socket.create_connection(self.target(), timeout=3)
         except OSError:
             client.close()
             return
