@@ -93,6 +93,9 @@ pub struct Config {
     /// Program that answers statements; this one
     #[arg(skip)]
     pub sql_program: Option<PathBuf>,
+    /// Seconds for which the server answers after it was told to stop, while `/readyz` is 503; 4 where several processes may have the store, else none
+    #[arg(long, env = "INLAY_DRAIN_SECONDS", value_parser = clap::value_parser!(u32).range(0..=300))]
+    pub drain_seconds: Option<u32>,
     /// Rate limits, such as query=1000,login=100
     #[arg(long, env = "INLAY_RATE_LIMITS", default_value = "", value_parser = parse_rate_limits)]
     pub rate_limits: RateLimits,

@@ -24,7 +24,12 @@
 //! 0.5 s  counters are written, the store takes no changes, the lease is given back; reads that still run go on as above
 //! ```
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use anyhow::{Context, bail};
 use hyper_util::{
@@ -87,6 +92,8 @@ const GRPC_BYTES_MAX: usize = 32 << 20;
 const LEASE_LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Changes that run when a process that leads stops get this long, before another process leads.
 const HAND_OVER_AFTER: Duration = Duration::from_millis(500);
+/// A balancer that looks every second and believes the third refusal has found out in this time.
+const DRAIN_SECONDS: u32 = 4;
 /// Requests that run when the server stops get this long to finish.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -99,6 +106,8 @@ pub struct Running {
     /// Where browsers reach it.
     pub base_url: String,
     app: App,
+    http: Http,
+    drain: Duration,
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -190,7 +199,7 @@ pub async fn serve_with(
     let (statements, leader) = (http.statements.clone(), http.leader.clone());
     let (connections, tools) = connections_max(raise_descriptors());
     let tasks = vec![
-        tokio::spawn(serve_http(listener, tls, http, connections, stopped.clone())),
+        tokio::spawn(serve_http(listener, tls, http.clone(), connections, stopped.clone())),
         tokio::spawn(serve_grpc(grpc_listener, app.clone(), guard, tools, stopped.clone())),
         tokio::spawn(jobs::lead(app.clone(), dispatcher, stopped.clone())),
         tokio::spawn(jobs::send_counts(app.clone(), leader, stopped.clone())),
@@ -198,7 +207,15 @@ pub async fn serve_with(
         tokio::spawn(retire_workers(statements, stopped.clone())),
         tokio::spawn(jobs::report(app.clone(), stopped)),
     ];
-    Ok(Running { http_addr, grpc_addr, base_url: app.settings.base_url.clone(), app, stop, tasks })
+    let (base_url, drain) = (app.settings.base_url.clone(), drain_time(&config));
+    Ok(Running { http_addr, grpc_addr, base_url, app, http, drain, stop, tasks })
+}
+
+/// How long a server answers that is to stop. A balancer looks whether it is ready, and has found out by then; one process alone has nobody to take over
+/// from it.
+fn drain_time(config: &Config) -> Duration {
+    let default = if config.metadata_url.is_some() { DRAIN_SECONDS } else { 0 };
+    Duration::from_secs(config.drain_seconds.unwrap_or(default).into())
 }
 
 /// Where other processes with the same store reach this one.
@@ -323,10 +340,13 @@ impl Running {
         jobs::evaluate_now(&self.app)
     }
 
-    /// Lets running requests finish, writes everything to segments, and closes.
+    /// Answers for a while as one that is not ready, lets running requests finish, writes everything to segments, and closes.
     ///
     /// Errors: a store that cannot be closed. Everything that was acknowledged is in the log nevertheless, and the next start finds it.
     pub async fn stop(mut self) -> anyhow::Result<()> {
+        self.http.is_draining.store(true, Ordering::Relaxed);
+        // Until then it leads where it does: it is still asked.
+        tokio::time::sleep(self.drain).await;
         let _ = self.stop.send(true);
         let membership = self.app.settings.membership.clone();
         if !membership.is_alone() && membership.leads() {

@@ -449,3 +449,27 @@ async fn one_process_leads_and_takes_counts_from_no_client() {
         anonymous.get("/readyz").await.expect(200);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_to_stop_says_so_and_answers_for_a_while() {
+    let mut server = TestServer::start().await;
+    server.drain_seconds = 3;
+    server.restart().await;
+    let org = server.register("acme").await;
+    server.anonymous().get("/readyz").await.expect(200);
+    let stopping = server.stop();
+    // A balancer sends it nothing any more, and whoever has a connection is still answered.
+    inlay_tests::eventually(|| async { server.anonymous().get("/readyz").await.status == 503 })
+        .await;
+    let answer = org.admin.get("/v1/dashboards").await;
+    answer.expect(200);
+    if !inlay_tests::is_spread() {
+        assert_eq!(answer.headers["connection"], "close");
+    }
+    org.admin.post("/v1/dashboards", &json!({"name": "Late", "widgets": []})).await.expect(201);
+    assert!(!stopping.is_finished());
+    stopping.await.unwrap();
+    server.restart().await;
+    let names = org.admin.get("/v1/dashboards").await.expect(200);
+    assert_eq!(names["data"][0]["name"], "Late");
+}

@@ -57,6 +57,8 @@ pub struct TestServer {
     pub demo: bool,
     /// Processes that wait for statements, from the next start on.
     pub sql_idle_workers: usize,
+    /// How long it answers after it was told to stop.
+    pub drain_seconds: u32,
     /// Memory that it may use, in MiB, from the next start on.
     pub memory_mb: u64,
 }
@@ -145,6 +147,7 @@ impl TestServer {
             query_ms_max: 30_000,
             demo: false,
             sql_idle_workers: 0,
+            drain_seconds: 0,
             memory_mb: 1_024,
         };
         server.run().await;
@@ -207,6 +210,7 @@ impl TestServer {
             billing: self.billing.clone(),
             sql_idle_workers: self.sql_idle_workers,
             sql_program: Some(sql_program()),
+            drain_seconds: Some(self.drain_seconds),
             log: "warn".to_owned(),
             log_format: "text".to_owned(),
             demo: self.demo,
@@ -240,6 +244,16 @@ impl TestServer {
         // Ids and secrets must not repeat after the restart.
         self.clock.advance(1);
         self.run().await;
+    }
+
+    /// Stops gracefully, beside what the test does meanwhile.
+    pub fn stop(&mut self) -> tokio::task::JoinHandle<()> {
+        let running = std::mem::take(&mut self.running);
+        tokio::spawn(async move {
+            for running in running {
+                running.stop().await.unwrap();
+            }
+        })
     }
 
     /// Address of its gRPC service.

@@ -66,7 +66,7 @@ impl Drop for Claim<'_> {
 struct Removed {
     /// Since the last sweep.
     young: BTreeSet<String>,
-    /// Before it.
+    /// Since before the last sweep.
     old: BTreeSet<String>,
 }
 

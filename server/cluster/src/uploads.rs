@@ -41,7 +41,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Where another process did not fetch a file in time, none is waited for so long: it may be unable to.
 const NO_WAIT: Duration = Duration::from_secs(60);
 
-/// One announcement.
+/// One announcement of a file that was uploaded.
 pub struct Upload {
     /// Announcements are numbered.
     pub number: i64,
@@ -134,7 +134,7 @@ pub fn announce(session: &Arc<DatabaseSession>, path: &str) -> Result<i64, Failu
 
 /// The bucket of a process that announces what it uploads.
 pub struct AnnouncedBucket {
-    /// The bucket.
+    /// Where the objects are.
     pub bucket: Bucket,
     /// Where uploads are announced.
     pub uploads: Arc<Uploads>,

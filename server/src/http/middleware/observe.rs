@@ -14,13 +14,14 @@
 
 use std::{
     pin::Pin,
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
 use axum::{
     Json,
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -56,6 +57,7 @@ pub fn observe(
     // Read before the request is consumed; nothing for a path that no route has.
     let path = request.extensions().get::<MatchedPath>().cloned();
     let started = Instant::now();
+    let closes = request.version() <= Version::HTTP_11 && http.is_draining.load(Ordering::Relaxed);
     // The future of this layer is without the request: smaller ones cost less.
     let answer: Pin<Box<dyn Future<Output = Response> + Send>> =
         match http.app.settings.membership.is_alone() {
@@ -65,7 +67,11 @@ pub fn observe(
     async move {
         let path = path.as_ref().map_or("(none)", MatchedPath::as_str);
         let response = in_one_shape(answer_of(answer).await);
-        observed(&http, response, id, method_name, path, started)
+        let mut response = observed(&http, response, id, method_name, path, started);
+        if closes {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
     }
 }
 

@@ -14,6 +14,7 @@
 
 use std::{
     future::{Ready, ready},
+    sync::atomic::Ordering,
     time::Duration,
 };
 
@@ -50,8 +51,11 @@ pub async fn leaderz(State(http): State<Http>) -> (StatusCode, Json<Value>) {
 }
 
 /// 200 while the store takes writes and background work succeeds; 503 otherwise, with the cause in the log. A process that follows is ready
-/// while it is less than two seconds behind and knows a leader.
+/// while it is less than two seconds behind and knows a leader; one that is to stop is not.
 pub async fn readyz(State(http): State<Http>) -> Result<Json<Value>> {
+    if http.is_draining.load(Ordering::Relaxed) {
+        return Err(ApiError::new(Code::Overloaded, "this server is stopping"));
+    }
     if let Some(standing) = http.app.settings.membership.standing() {
         let is_behind = standing.behind.is_none_or(|behind| behind > BEHIND_MAX);
         let is_valid = !standing.leads || http.app.settings.membership.is_valid();

@@ -95,6 +95,8 @@ pub struct HttpState {
     bodies: Arc<PermitPool>,
     queries: Arc<QueryPermits>,
     query_threads: Arc<QueryThreads>,
+    /// Whether this process stops soon: it is not ready any more, and closes connections with their next answer.
+    pub is_draining: AtomicBool,
 }
 
 impl std::ops::Deref for Http {
@@ -142,6 +144,7 @@ impl Http {
                 std::thread::available_parallelism().map_or(1, usize::from),
             )),
             query_threads: Arc::default(),
+            is_draining: AtomicBool::new(false),
         }))
     }
 
