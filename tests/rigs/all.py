@@ -38,6 +38,8 @@ RIGS = (
     ("memory", "--events 300000", "--events 10000000"),
     ("diskless", "--kills 8", "--kills 200"),
     ("nodes", "", "--kills 1000 --pauses 300 --cuts 100 --failovers 50 --pause-seconds 10"),
+    ("equal", "--count 4000", "--count 100000"),
+    ("upgrade", "", "--rounds 10"),
     ("suite", "--tests accounts:: dashboards:: embed:: erasures:: events:: members:: usage:: --threads 3", ""),
     ("rules", "--rules 10000", "--rules 10000 --interval 30"),
     ("deliveries", "--kills 10", "--kills 200"),

@@ -59,6 +59,7 @@ def options(parser):
     parser.add_argument("--failovers", type=int, default=1)
     # A lease, its margin, and the way to the next process: ten on a machine that does nothing else.
     parser.add_argument("--pause-seconds", type=float, default=25)
+    parser.add_argument("--apart", action="store_true", help="all are ready again before the next misfortune: pauses are those of one")
     parser.add_argument("--rate", type=float, default=0, help="batches a second of each writer; as many as it can where it is 0")
 
 
@@ -250,6 +251,8 @@ class Cluster:
             time.sleep(self.lots.uniform(PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX))
             getattr(self, misfortune)()
             self.seen[misfortune] += 1
+            if self.rig.arguments.apart:
+                self.settle()
         self.settle()
         self.stopping.set()
         for client in clients:

@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -26,26 +27,14 @@ from services import Bucket, Postgres, environment, free_port, missing
 
 NODES = ("a", "b", "c")
 READY_SECONDS = 60
-CONFIGURATION = """
-global
-    stats socket {folder}/haproxy.sock level admin
-
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "server" / "doc" / "cluster.md"
+DEFAULTS = """
 defaults
     mode http
     timeout connect 3s
     timeout client 75s
     timeout server 75s
 
-frontend inlay
-    bind {address}
-    option forwardfor
-    default_backend nodes
-
-backend nodes
-    balance roundrobin
-    option redispatch
-    option httpchk GET /readyz
-{servers}
 """
 
 
@@ -55,10 +44,8 @@ class Balancer:
     def __init__(self, rig, hosts, address):
         if shutil.which("haproxy") is None:
             missing("haproxy")
-        servers = [f"    server {name} {host} check inter 1s" for name, host in hosts.items()]
         file = rig.folder / "haproxy.cfg"
-        text = CONFIGURATION.format(folder=rig.folder, address=address, servers="\n".join(servers))
-        file.write_text(text, encoding="utf-8")
+        file.write_text(DEFAULTS + configuration(hosts, address), encoding="utf-8")
         with open(rig.folder / "haproxy.txt", "wb") as log:
             self.process = subprocess.Popen(
                 ["haproxy", "-db", "-f", str(file)], stdout=log, stderr=log, preexec_fn=end_with_parent
@@ -69,6 +56,15 @@ class Balancer:
     def end(self):
         self.process.kill()
         self.process.wait()
+
+
+def configuration(hosts, address):
+    """The documented one, with other addresses, and without TLS."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    text = text[text.index("frontend inlay") :].partition("```")[0]
+    text = re.sub(r"bind .*", f"bind {address}", text)
+    addresses = iter(hosts.values())
+    return re.sub(r"(server \w+) \S+", lambda found: f"{found[1]} {next(addresses)}", text)
 
 
 class Folder:
