@@ -56,6 +56,18 @@ impl Engine {
         self.store.files()
     }
 
+    /// Whether a block that was read of a copy on this disk is damaged.
+    pub fn has_damage(&self) -> bool {
+        self.store.has_damage()
+    }
+
+    /// Fetches such copies anew from where the files are. Returns how many.
+    ///
+    /// Errors: those of the object store; `Corrupt` where it has no better one.
+    pub fn replace_damaged(&self) -> Result<usize> {
+        self.store.replace_damaged()
+    }
+
     /// Number of the last record that is shown.
     pub fn applied(&self) -> u64 {
         self.store.version().lsn

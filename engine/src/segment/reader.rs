@@ -68,6 +68,8 @@ pub struct SegmentFile {
     namespace_bounds: Arc<[(i64, i64)]>,
     /// For each section, which of its blocks were checked.
     checked: Vec<Vec<AtomicBool>>,
+    /// Whether a block was not what its checksum says.
+    is_damaged: AtomicBool,
 }
 
 /// An open segment: a file with its decoded directories.
@@ -209,6 +211,7 @@ impl SegmentFile {
             db,
             by_name,
             checked: footer.sections.iter().map(flags).collect(),
+            is_damaged: AtomicBool::new(false),
             tenants: Tenants::default(),
             namespaces: Arc::from([]),
             namespace_bounds: Arc::from([]),
@@ -336,6 +339,7 @@ impl SegmentFile {
         // Two readers may both compare: they come to the same result, so no lock is needed.
         if !checked.load(Ordering::Relaxed) {
             if block_crc(self.meta.uuid, section.kind, &section.name, index, bytes) != block.crc {
+                self.is_damaged.store(true, Ordering::Relaxed);
                 return Err(Error::corrupt(
                     &self.place,
                     format!(
@@ -347,6 +351,11 @@ impl SegmentFile {
             checked.store(true, Ordering::Relaxed);
         }
         Ok(bytes)
+    }
+
+    /// Whether a block that was read is damaged.
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Relaxed)
     }
 
     /// Whether a block was read before.

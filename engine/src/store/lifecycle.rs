@@ -16,7 +16,7 @@ use super::{
     flush::{FlushContext, flush},
     log::Log,
     policy::CompactionLimits,
-    recovery::{Recovered, discard_dead_copies, load, recover},
+    recovery::{Recovered, discard_dead_copies, load, open_segment, recover},
     sequencer::{Ingested, Sequencer},
     superblock::Superblock,
     trusted_clock::TrustedClock,
@@ -322,6 +322,28 @@ impl Store {
         let segments = version.segments.iter().map(|segment| segment.meta().path());
         let runs = self.sequencer.id_runs();
         checkpoints.chain(segments).chain(runs.iter().map(|run| run.meta().path())).collect()
+    }
+
+    /// Whether a copy of a segment on this disk is damaged that [`Store::replace_damaged`] may replace.
+    pub fn has_damage(&self) -> bool {
+        self.vfs.is_shared() && self.version().segments.iter().any(|segment| segment.is_damaged())
+    }
+
+    /// Fetches segments of which a block was damaged anew. Queries go on with the damaged ones until then. Returns how many.
+    ///
+    /// Errors: those of the object store; `Corrupt` where what it has cannot be opened either.
+    pub fn replace_damaged(&self) -> Result<usize> {
+        // Neither a follower's next version nor a flush comes in between.
+        let _upkeep = self.upkeep.lock();
+        let version = self.version();
+        let mut opened = Vec::new();
+        for segment in version.segments.iter().filter(|segment| segment.is_damaged()) {
+            let path = segment.meta().path();
+            self.vfs.discard_copy(&path).at(&path)?;
+            opened.push(open_segment(&*self.vfs, self.database(), segment.meta().clone())?);
+        }
+        self.sequencer.replace_segments(&opened);
+        Ok(opened.len())
     }
 
     /// Whether a group is unresolved.

@@ -26,7 +26,13 @@ use std::{
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::{dedup::Dedup, edit::Edit, log::LogWriter, names::is_dropped, version::Version};
+use super::{
+    dedup::Dedup,
+    edit::Edit,
+    log::LogWriter,
+    names::is_dropped,
+    version::{Segments, Version},
+};
 use crate::{
     base::{
         coding::Put,
@@ -37,6 +43,7 @@ use crate::{
     error::{Error, Limit, Result},
     ids::IdRun,
     keyspace::{Tree, Txn, Writes, write_writes},
+    segment::Segment,
     wal::{self, AppendError, RecordKind, put_record},
 };
 
@@ -148,6 +155,18 @@ impl Sequencer {
         prepare.lsn_next = version.lsn + 1;
         prepare.tree = version.tree.clone();
         change(&mut prepare.dedup);
+        self.version.store(Arc::new(version));
+    }
+
+    /// Shows readers files that were opened anew in place of those of the same names. The caller sees to it that nobody shows another version meanwhile.
+    pub fn replace_segments(&self, opened: &[Arc<Segment>]) {
+        let _prepare = self.prepare.lock();
+        let mut version = Version::clone(&self.version());
+        let newer = |segment: &Arc<Segment>| {
+            let is_it = |other: &&Arc<Segment>| other.meta() == segment.meta();
+            Arc::clone(opened.iter().find(is_it).unwrap_or(segment))
+        };
+        version.segments = Segments::new(version.segments.iter().map(newer).collect());
         self.version.store(Arc::new(version));
     }
 

@@ -453,3 +453,38 @@ fn a_log_that_lost_its_newest_records_still_finds_its_files() {
     assert!(objects.iter().any(|name| text.contains(name)), "it names what is missing: {text}");
     assert_eq!(rows(&open(&world.log).unwrap()), 5);
 }
+
+#[test]
+fn a_damaged_copy_is_fetched_again() {
+    let mut world = World::new(1);
+    let engine = world.start_leader(0).unwrap();
+    for round in 0..2 {
+        send(&engine, &[round * 2, round * 2 + 1], round, round).unwrap();
+        engine.flush().unwrap();
+    }
+    drop(engine);
+    let right = shown(&world.start_follower(1).unwrap());
+    for leads in [true, false] {
+        // Each byte of a segment at a time, where a start does not read it.
+        let disk = world.processes[1].disk.clone();
+        let (path, content) =
+            disk.files().into_iter().find(|(path, _)| path.ends_with(".seg")).unwrap();
+        let mut found = 0;
+        for at in (8..content.len()).step_by(5) {
+            let mut damaged = content.clone();
+            damaged[at] ^= 16;
+            disk.set_file(&path, Some(damaged));
+            let engine = if leads { world.start_leader(1) } else { world.start_follower(1) };
+            let engine = engine.unwrap();
+            if shown(&engine).3 != right.3 {
+                found += 1;
+                assert!(engine.has_damage(), "byte {at}");
+                assert_eq!(engine.replace_damaged().unwrap(), 1);
+            }
+            assert!(!engine.has_damage());
+            assert_eq!(shown(&engine).3, right.3, "byte {at}");
+        }
+        assert!(found > 5, "{found}");
+        disk.set_file(&path, Some(content));
+    }
+}

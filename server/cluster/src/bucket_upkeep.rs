@@ -1,7 +1,8 @@
-//! What the leader does about the bucket from time to time.
+//! What processes do about the bucket, and their copies, from time to time.
 //!
 //! Objects of files that were merged away, and of old checkpoints, are deleted after half an hour to an hour: a database that fails over and lacks its newest rows names
-//! them again, and everything before these rows is still there. What the bucket has lost of its own accord is uploaded again from the copy on this disk.
+//! them again, and everything before these rows is still there. What the bucket has lost of its own accord is uploaded again from the copy on this disk. And in any
+//! process a copy that is damaged is fetched again.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -12,6 +13,8 @@ use inlay_engine::{Engine, remote::ObjectVfs};
 use parking_lot::Mutex;
 use tracing::{error, warn};
 
+/// How often damaged copies are replaced, at most: where the bucket has no better one, that does not help.
+const REPLACE_EVERY: Duration = Duration::from_secs(60);
 /// How often. A file's object goes with the second time after the file.
 const EVERY: Duration = Duration::from_secs(1_800);
 
@@ -20,6 +23,7 @@ const EVERY: Duration = Duration::from_secs(1_800);
 pub struct BucketUpkeep {
     last: Mutex<Option<Instant>>,
     lost: AtomicUsize,
+    replaced: Mutex<Option<Instant>>,
 }
 
 impl BucketUpkeep {
@@ -31,6 +35,28 @@ impl BucketUpkeep {
             *last = Some(Instant::now());
         }
         is_due
+    }
+
+    /// Whether a copy on this disk is damaged, and none was replaced just now. The next time begins with the answer.
+    pub fn must_replace(&self, engine: &Engine) -> bool {
+        let mut replaced = self.replaced.lock();
+        let is_due = replaced.is_none_or(|at| at.elapsed() > REPLACE_EVERY) && engine.has_damage();
+        if is_due {
+            *replaced = Some(Instant::now());
+        }
+        is_due
+    }
+
+    /// Fetches damaged copies anew.
+    pub fn replace(engine: &Engine) {
+        match engine.replace_damaged() {
+            Ok(count) => {
+                warn!(count, "copies of files on this disk were damaged, and are fetched anew")
+            }
+            Err(failed) => {
+                error!(error = %failed, "a copy of a file is damaged and could not be fetched anew")
+            }
+        }
     }
 
     /// Files that are in the bucket no more, and not on this disk either.

@@ -348,6 +348,10 @@ impl Member {
                 drop(tokio::task::spawn_blocking(move || leader.parts.log.look()).await);
                 this.look_after_bucket();
             }
+            if this.bucket.must_replace(&this.parts.engine) {
+                let engine = Arc::clone(&this.parts.engine);
+                drop(tokio::task::spawn_blocking(move || BucketUpkeep::replace(&engine)));
+            }
             drop(this);
             tokio::time::sleep(if is_said { SEEN_EVERY } else { POLL_AGAIN }).await;
         }
