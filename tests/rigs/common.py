@@ -169,7 +169,11 @@ class Connection:
     def call(self, method, path, body=None):
         """Status, headers, and the parsed answer. Raises `Gone` when there is none."""
         status, headers, content = self.fetch(method, path, body)
-        return status, headers, json.loads(content) if content else None
+        try:
+            return status, headers, json.loads(content) if content else None
+        except ValueError:
+            # Something between here and the server has answered.
+            return status, headers, content.decode(errors="replace")
 
     def fetch(self, method, path, body=None):
         """Status, headers, and the answer as it came. Raises `Gone` when there is none."""

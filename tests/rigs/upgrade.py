@@ -80,17 +80,19 @@ class Upgrade:
         clients += [threading.Thread(target=self._read) for _ in range(READERS)]
         for client in clients:
             client.start()
-        before = self._epoch()
-        for name in self._order():
-            self._replace(name)
-        take_overs = self._epoch() - before
-        self.take_overs += take_overs
-        if take_overs != 1:
-            self.found.append(f"{take_overs} take-overs in one round")
-        time.sleep(1)
-        self.stopping.set()
-        for client in clients:
-            client.join()
+        try:
+            before = self._epoch()
+            for name in self._order():
+                self._replace(name)
+            take_overs = self._epoch() - before
+            self.take_overs += take_overs
+            if take_overs != 1:
+                self.found.append(f"{take_overs} take-overs in one round")
+            time.sleep(1)
+        finally:
+            self.stopping.set()
+            for client in clients:
+                client.join()
         for host in self.hosts.values():
             self.ledger.compare(host, self.key)
         self.ledger.close_round()
@@ -122,6 +124,7 @@ class Upgrade:
             except Gone as gone:
                 self.ledger.refused(batch, "gone")
                 self.found.append(f"a write had no answer: {gone}")
+                time.sleep(0.05)
                 continue
             if status == 200:
                 self.ledger.acknowledged(batch, answer)
@@ -145,6 +148,7 @@ class Upgrade:
                 status, _, answer = connection.call("GET", path)
             except Gone as gone:
                 self.found.append(f"a read had no answer: {gone}")
+                time.sleep(0.05)
                 continue
             self.reads += 1
             if status != 200:

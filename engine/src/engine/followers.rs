@@ -68,6 +68,16 @@ impl Engine {
         self.store.replace_damaged()
     }
 
+    /// Whether the copy on this disk of a file that the store needs is whole.
+    pub fn is_whole(&self, path: &str) -> bool {
+        self.store.is_whole(path)
+    }
+
+    /// Throws copies away of those of `paths` that nothing names. Returns those of which the copy could not be removed.
+    pub fn discard_unnamed(&self, paths: &[String]) -> Vec<String> {
+        self.store.discard_unnamed(paths)
+    }
+
     /// Number of the last record that is shown.
     pub fn applied(&self) -> u64 {
         self.store.version().lsn

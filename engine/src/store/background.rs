@@ -299,12 +299,13 @@ impl Store {
         }
         checkpoint::delete_older(&*self.vfs, &upkeep.superblock)?;
         recovery::delete_dead(&*self.vfs, &self.version().tree, &files)?;
-        self.vfs.purge().at("removed files")?;
         // What follows may take minutes elsewhere, and flushes go on meanwhile.
         drop(upkeep);
         // Files that come back after a loss of power are deleted by the next start, but for those of the log: they
         // would be taken for the beginning of a longer one.
         self.log.settle_deletions()?;
+        // Where files are elsewhere: the log has been asked once more, so these are not named again.
+        self.vfs.purge().at("removed files")?;
         let done = Erasure { finished_ms: Some(self.clock.now_ms()), ..erasure.clone() };
         self.sequencer.publish_edit(Edit::default(), |txn| done.put(txn))
     }

@@ -140,7 +140,7 @@ impl Worker<'_> {
         let edit = Edit {
             segments_out: inputs.iter().map(|segment| segment.meta().uuid).collect(),
             segments_in: self.open(&merged.segments).inspect_err(|_| {
-                merged.segments.iter().for_each(|meta| drop(self.vfs.remove(&meta.path())));
+                merged.segments.iter().for_each(|meta| drop(self.vfs.remove_new(&meta.path())));
             })?,
             ..Edit::default()
         };
@@ -229,7 +229,7 @@ impl Worker<'_> {
                 // After a fatal failure the record may be in the log all the same.
                 if matches!(error, Error::Limit { .. }) {
                     let paths = segments_in.iter().chain(&runs_in);
-                    paths.for_each(|path| drop(self.vfs.remove(path)));
+                    paths.for_each(|path| drop(self.vfs.remove_new(path)));
                 }
                 Err(error)
             }

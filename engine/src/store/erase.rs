@@ -65,7 +65,7 @@ impl Worker<'_> {
         failed.append(&mut pending);
         let published = self.publish_erased(erasure, failed, &batch);
         if published.is_err() && self.sequencer.closed().is_none() {
-            batch.metas.iter().for_each(|meta| drop(self.vfs.remove(&meta.path())));
+            batch.metas.iter().for_each(|meta| drop(self.vfs.remove_new(&meta.path())));
         }
         published
     }
@@ -84,7 +84,7 @@ impl Worker<'_> {
         let dropped = merged.dropped.into_iter().next().unwrap_or_default();
         let seed = self.database.hash_seed;
         id_hashes(segment, &dropped, seed, &mut batch.hashes).inspect_err(|_| {
-            merged.segments.iter().for_each(|meta| drop(self.vfs.remove(&meta.path())));
+            merged.segments.iter().for_each(|meta| drop(self.vfs.remove_new(&meta.path())));
         })?;
         batch.rows_removed += dropped.iter().map(ExactSizeIterator::len).sum::<usize>();
         let names = merged.segments.iter().map(|meta| meta.uuid).collect();
@@ -137,7 +137,7 @@ impl Worker<'_> {
                 let merged = self.merge_runs(std::slice::from_ref(&run), hashes);
                 let merged = merged.inspect_err(|_| {
                     let written = edit.runs_in.iter().map(|run| run.meta().path());
-                    written.for_each(|path| drop(self.vfs.remove(&path)));
+                    written.for_each(|path| drop(self.vfs.remove_new(&path)));
                 })?;
                 edit.runs_in.push(merged);
                 edit.runs_out.push(run.meta().uuid);

@@ -63,7 +63,7 @@ pub fn flush(
 fn remove_files(context: &FlushContext<'_>, paths: &[String]) {
     let temporary = format!("{TEMPORARY}/{}.seg", context.segment_uuid);
     for path in paths.iter().chain([&temporary]) {
-        let _ = context.vfs.remove(path);
+        let _ = context.vfs.remove_new(path);
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::{
     dedup::Dedup,
-    lifecycle::Store,
+    lifecycle::{Store, Upkeep},
     names::{FLUSHED_KEY, ID_RUN_PREFIX, SEGMENT_PREFIX, flushed_lsn},
     recovery::{self, open_id_run, open_segment, remember_ids, rows_of, writes_of},
     superblock::Superblock,
@@ -41,7 +41,7 @@ impl Store {
     /// be opened anew; those of files that are fetched. Nothing has changed then.
     pub fn follow(&self) -> Result<u64> {
         let mut upkeep = self.upkeep.lock();
-        self.apply_new(&mut upkeep.recent)?;
+        self.apply_new(&mut upkeep)?;
         Ok(self.version().lsn)
     }
 
@@ -53,7 +53,7 @@ impl Store {
         let superblock = self.log.superblock()?;
         let superblock =
             superblock.ok_or_else(|| Error::corrupt("superblock", "is not there any more"))?;
-        let tail = self.apply_new(&mut upkeep.recent)?;
+        let tail = self.apply_new(&mut upkeep)?;
         let tree = self.version().tree.clone();
         let writer = recovery::take_over(&*self.vfs, &*self.log, &superblock, &tail, &tree)?;
         upkeep.superblock = superblock;
@@ -65,7 +65,8 @@ impl Store {
     }
 
     /// Applies what is new. Returns where the log ended.
-    fn apply_new(&self, recent: &mut Vec<(u64, Arc<Rows>)>) -> Result<LogTail> {
+    fn apply_new(&self, upkeep: &mut Upkeep) -> Result<LogTail> {
+        let Upkeep { recent, unshown, .. } = upkeep;
         if !self.sequencer.follows() {
             return Err(Error::invalid("store", "is not followed here: this process leads"));
         }
@@ -95,6 +96,8 @@ impl Store {
             return Ok(tail);
         }
         // Everything that may fail comes before anything is changed.
+        // What is fetched for it may stay on the disk, and the next version may not name it.
+        unshown.extend(recovery::named_files(&next.tree)?);
         let segments = self.segments_of(&next.tree, &before.segments)?;
         let runs_before = self.sequencer.id_runs();
         let runs = self.runs_of(&next.tree, &runs_before)?;
@@ -109,14 +112,14 @@ impl Store {
             remember_ids(&mut ids, rows, seed);
         }
         next.segments = Segments::new(segments);
-        let mut gone =
-            paths_without(segment_paths(&before.segments), &segment_paths(&next.segments));
-        gone.extend(paths_without(run_paths(&runs_before), &runs_after));
-        self.sequencer.show(next, |dedup| *dedup = ids);
-        for path in gone {
-            // A copy that stays costs room until the next start. Whoever has it open reads on.
-            let _ = self.vfs.discard_copy(&path);
+        unshown.extend(segment_paths(&before.segments));
+        unshown.extend(run_paths(&runs_before));
+        for path in segment_paths(&next.segments).iter().chain(&runs_after) {
+            unshown.remove(path);
         }
+        self.sequencer.show(next, |dedup| *dedup = ids);
+        // Whoever has one of them open reads on. A copy that cannot be removed is tried again with the next version.
+        unshown.retain(|path| self.vfs.discard_copy(path).is_err());
         Ok(tail)
     }
 
@@ -168,11 +171,6 @@ fn open_missing<T, M: PartialEq>(
         }
     };
     metas.map(one).collect()
-}
-
-/// Paths that are in one list and not in another.
-fn paths_without(before: Vec<String>, after: &[String]) -> Vec<String> {
-    before.into_iter().filter(|path| !after.contains(path)).collect()
 }
 
 fn segment_paths(segments: &Segments) -> Vec<String> {

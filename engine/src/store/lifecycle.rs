@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     collections::BTreeSet,
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -16,7 +17,7 @@ use super::{
     flush::{FlushContext, flush},
     log::Log,
     policy::CompactionLimits,
-    recovery::{Recovered, discard_dead_copies, load, open_segment, recover},
+    recovery::{Recovered, discard_dead_copies, load, recover},
     sequencer::{Ingested, Sequencer},
     superblock::Superblock,
     trusted_clock::TrustedClock,
@@ -34,7 +35,7 @@ use crate::{
     error::{Error, IoContext, Limit, Result},
     ids,
     keyspace::{Txn, checkpoint as keyspace_checkpoint},
-    segment::{self, Database},
+    segment::{self, Database, Segment},
     vfs::Vfs,
     wal,
 };
@@ -137,6 +138,8 @@ pub(super) struct Upkeep {
     pub(super) active_since_ms: Option<i64>,
     /// When a flush failed, until one succeeds.
     failed_at_ms: Option<i64>,
+    /// While another process is followed: copies that were fetched for a version that was not shown, or could not be removed.
+    pub(super) unshown: BTreeSet<String>,
     /// While another process is followed: rows that no segment holds, each with the number of its record. A flush takes those up to one away.
     pub(super) recent: Vec<(u64, Arc<Rows>)>,
 }
@@ -251,6 +254,7 @@ impl Store {
             sequencer,
             compaction: Mutex::new(Compaction::default()),
             upkeep: Mutex::new(Upkeep {
+                unshown: BTreeSet::new(),
                 superblock,
                 frozen: None,
                 active_since_ms,
@@ -315,9 +319,12 @@ impl Store {
 
     /// Paths of all files that the version of now and the kept checkpoints need.
     pub fn files(&self) -> Vec<String> {
-        let upkeep = self.upkeep.lock();
+        self.files_of(&self.upkeep.lock().superblock)
+    }
+
+    fn files_of(&self, superblock: &Superblock) -> Vec<String> {
         let checkpoints =
-            upkeep.superblock.checkpoints.iter().map(|kept| keyspace_checkpoint::path(kept.lsn));
+            superblock.checkpoints.iter().map(|kept| keyspace_checkpoint::path(kept.lsn));
         let version = self.version();
         let segments = version.segments.iter().map(|segment| segment.meta().path());
         let runs = self.sequencer.id_runs();
@@ -331,19 +338,45 @@ impl Store {
 
     /// Fetches segments of which a block was damaged anew. Queries go on with the damaged ones until then. Returns how many.
     ///
-    /// Errors: those of the object store; `Corrupt` where what it has cannot be opened either.
+    /// Errors: those of the object store; `Corrupt` where what it has is damaged too. The copies stay as they were then.
     pub fn replace_damaged(&self) -> Result<usize> {
-        // Neither a follower's next version nor a flush comes in between.
-        let _upkeep = self.upkeep.lock();
         let version = self.version();
         let mut opened = Vec::new();
         for segment in version.segments.iter().filter(|segment| segment.is_damaged()) {
-            let path = segment.meta().path();
-            self.vfs.discard_copy(&path).at(&path)?;
-            opened.push(open_segment(&*self.vfs, self.database(), segment.meta().clone())?);
+            let (path, meta) = (segment.meta().path(), segment.meta());
+            let newer = |view| Segment::open(view, meta.clone(), self.database());
+            let check = |view| match newer(view).and_then(|newer| newer.verify()) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error.to_string())),
+            };
+            self.vfs.replace_copy(&path, &check).at(&path)?;
+            opened.push(Arc::new(newer(self.vfs.map(&path).at(&path)?)?));
         }
+        // Neither a follower's next version nor a flush comes in between.
+        let upkeep = self.upkeep.lock();
         self.sequencer.replace_segments(&opened);
+        drop(upkeep);
+        let mut compaction = self.compaction.lock();
+        for segment in &opened {
+            compaction.damaged.remove(&segment.meta().uuid);
+        }
         Ok(opened.len())
+    }
+
+    /// Whether the copy on this disk of a file that is needed is whole. Files other than segments have one checksum, and are taken for whole: whoever reads one checks it.
+    pub fn is_whole(&self, path: &str) -> bool {
+        let version = self.version();
+        let segment = version.segments.iter().find(|segment| segment.meta().path() == path);
+        segment.is_none_or(|segment| segment.verify().is_ok())
+    }
+
+    /// Throws copies of files away that nothing names. Returns those of which the copy could not be removed.
+    pub fn discard_unnamed(&self, paths: &[String]) -> Vec<String> {
+        // A follower must not open one in between.
+        let upkeep = self.upkeep.lock();
+        let named = self.files_of(&upkeep.superblock);
+        let unnamed = paths.iter().filter(|path| !named.contains(path));
+        unnamed.filter(|path| self.vfs.discard_copy(path).is_err()).cloned().collect()
     }
 
     /// Whether a group is unresolved.

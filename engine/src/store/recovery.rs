@@ -274,15 +274,9 @@ fn open_id_runs(
 ///
 /// `["ckpt/00000000000000000007.kv", "ids/0/019a….ids", "seg/l0/019a….seg"]`
 pub fn list_files(vfs: &dyn Vfs) -> Result<Vec<String>> {
-    let mut directories = vec![checkpoint::DIRECTORY.to_owned()];
-    for parent in [segment::DIRECTORY, ids::DIRECTORY] {
-        let below = vfs.list_dirs(parent).at(parent)?;
-        directories.extend(below.iter().map(|name| format!("{parent}/{name}")));
-    }
     let mut files = Vec::new();
-    for directory in directories {
-        let names = vfs.list(&directory).at(&directory)?;
-        files.extend(names.iter().map(|name| format!("{directory}/{name}")));
+    for directory in [checkpoint::DIRECTORY, segment::DIRECTORY, ids::DIRECTORY] {
+        files.extend(vfs.list_below(directory).at(directory)?);
     }
     files.sort();
     Ok(files)
@@ -335,6 +329,10 @@ pub fn delete_dead(vfs: &dyn Vfs, tree: &Tree, files: &[String]) -> Result<()> {
     for path in dead(tree, files)? {
         vfs.remove(path).at(path)?;
     }
+    if vfs.is_shared() {
+        // A store of objects has no directories, and asking for them is a listing.
+        return Ok(());
+    }
     let named = named_files(tree)?;
     for parent in [segment::DIRECTORY, ids::DIRECTORY] {
         for name in vfs.list_dirs(parent).at(parent)? {
@@ -365,7 +363,11 @@ pub fn discard_dead_copies(vfs: &dyn Vfs, tree: &Tree) -> Result<()> {
 fn delete_temporary(vfs: &dyn Vfs) -> Result<()> {
     for name in vfs.list(TEMPORARY).at(TEMPORARY)? {
         let path = format!("{TEMPORARY}/{name}");
-        vfs.remove(&path).at(&path)?;
+        match vfs.remove(&path) {
+            // A file that was being fetched beside this has its name now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed.at(&path)?,
+        }
     }
     Ok(())
 }
@@ -378,7 +380,7 @@ fn dead<'a>(tree: &Tree, files: &'a [String]) -> Result<Vec<&'a String>> {
 }
 
 /// Paths of the segments and id runs that keys name.
-fn named_files(tree: &Tree) -> Result<BTreeSet<String>> {
+pub fn named_files(tree: &Tree) -> Result<BTreeSet<String>> {
     let mut named = BTreeSet::new();
     for (_, value) in tree.scan(SEGMENT_PREFIX, &[]) {
         named.insert(SegmentMeta::read(value)?.path());

@@ -66,9 +66,31 @@ pub trait Vfs: Send + Sync + 'static {
         let _ = path;
         Ok(false)
     }
+    /// Removes a file that nothing has named yet, wherever it is.
+    fn remove_new(&self, path: &str) -> io::Result<()> {
+        self.remove(path)
+    }
+    /// Paths of all files below a directory, sorted: `["seg/l0/019a….seg"]` of `seg`, which has one level of directories.
+    fn list_below(&self, path: &str) -> io::Result<Vec<String>> {
+        let mut files: Vec<String> =
+            self.list(path)?.iter().map(|name| format!("{path}/{name}")).collect();
+        for directory in self.list_dirs(path)? {
+            let directory = format!("{path}/{directory}");
+            files.extend(self.list(&directory)?.iter().map(|name| format!("{directory}/{name}")));
+        }
+        files.sort();
+        Ok(files)
+    }
     /// Deletes what was removed and is still there for a while, elsewhere than on this disk.
     fn purge(&self) -> io::Result<()> {
         Ok(())
+    }
+    /// Replaces the copy of a file by what is elsewhere, if `check` has nothing against it. Whoever has the old one open goes on with it.
+    ///
+    /// Errors: those of fetching and of `check`; the copy stays as it was then.
+    fn replace_copy(&self, path: &str, check: &dyn Fn(View) -> io::Result<()>) -> io::Result<()> {
+        let _ = (path, check);
+        Err(io::ErrorKind::Unsupported.into())
     }
     /// Whether other processes may have files here as well, of the same database.
     fn is_shared(&self) -> bool {

@@ -15,7 +15,12 @@
 //!
 //! Objects stay for a while because the log may lose its newest records where it is kept, and then names files again that it had let go.
 
-use std::{any::Any, collections::BTreeSet, io, sync::Arc};
+use std::{
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
+    io,
+    sync::Arc,
+};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -42,23 +47,38 @@ pub struct ObjectVfs {
     objects: Arc<dyn Objects>,
     /// The directories whose files are in the store, `["seg", "ids"]`, with all that is below them.
     directories: &'static [&'static str],
-    /// Files that are being fetched or removed: none is fetched twice, nor after it was removed.
-    claimed: Mutex<BTreeSet<String>>,
+    /// Files that are being fetched, uploaded again or deleted: none of it happens twice at once. A fetch whose file is not wanted any more is *abandoned*.
+    claimed: Mutex<BTreeMap<String, bool>>,
     released: Condvar,
     removed: Mutex<Removed>,
 }
 
-/// The right to fetch or remove a file. A large one does not hold up others.
+/// The right to fetch, upload or delete one file. A large one does not hold up others.
 struct Claim<'a> {
     vfs: &'a ObjectVfs,
-    path: String,
+    path: &'a str,
+}
+
+impl Claim<'_> {
+    fn is_abandoned(&self) -> bool {
+        self.vfs.claimed.lock().get(self.path).copied().unwrap_or(false)
+    }
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        self.vfs.claimed.lock().remove(&self.path);
+        self.vfs.claimed.lock().remove(self.path);
         self.vfs.released.notify_all();
     }
+}
+
+/// What a comparison of the object store with the files that are needed has found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Needed, and neither there nor on the disk as a whole. Sorted as they were named.
+    pub lost: Vec<String>,
+    /// There, not needed, and not removed by this process. Sorted.
+    pub unnamed: Vec<String>,
 }
 
 /// Paths that were removed, and whose objects are still there.
@@ -92,14 +112,14 @@ impl ObjectVfs {
         Self { disk, objects, directories, claimed, released, removed: Mutex::default() }
     }
 
-    /// Waits until nobody else fetches or removes the file.
-    fn claim(&self, path: &str) -> Claim<'_> {
+    /// Waits until nobody else has the claim of the file.
+    fn claim<'a>(&'a self, path: &'a str) -> Claim<'a> {
         let mut claimed = self.claimed.lock();
-        while claimed.contains(path) {
+        while claimed.contains_key(path) {
             self.released.wait(&mut claimed);
         }
-        claimed.insert(path.to_owned());
-        Claim { vfs: self, path: path.to_owned() }
+        claimed.insert(path.to_owned(), false);
+        Claim { vfs: self, path }
     }
 
     /// Deletes the objects of what was removed before the last sweep. Returns how many.
@@ -113,30 +133,53 @@ impl ObjectVfs {
         Ok(old.len())
     }
 
-    /// Uploads those of `paths` that the store has lost and the disk still has, while they may be. Returns which of them are in neither, sorted.
+    /// Compares the files that the store of records needs with what is there. Uploads those of `needed` that are missing and of which the disk has a copy that is whole, while it may.
     ///
-    /// Errors: those of the store.
+    /// Errors: those of the object store; `PermissionDenied` where it may not any more.
     pub fn restore_lost(
         &self,
-        paths: &[String],
+        needed: &[String],
+        is_whole: &dyn Fn(&str) -> bool,
         may_upload: &dyn Fn() -> bool,
-    ) -> io::Result<Vec<String>> {
-        let mut stored = BTreeSet::new();
+    ) -> io::Result<Compared> {
+        let mut unnamed = BTreeSet::new();
         for directory in self.directories {
-            stored.extend(self.objects.list(&format!("{directory}/"))?);
+            unnamed.extend(self.objects.list(&format!("{directory}/"))?);
         }
-        let mut missing = BTreeSet::new();
-        for path in paths.iter().filter(|path| self.is_stored(path) && !stored.contains(*path)) {
-            match self.disk.open(path) {
-                Ok(file) if may_upload() => self.objects.put(path, &*file)?,
-                Ok(_) => return Err(io::ErrorKind::PermissionDenied.into()),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    missing.insert(path.clone());
-                }
-                Err(error) => return Err(error),
+        let mut lost = Vec::new();
+        for path in needed.iter().filter(|path| self.is_stored(path)) {
+            if !unnamed.remove(path) && !self.upload_again(path, is_whole, may_upload)? {
+                lost.push(path.clone());
             }
         }
-        Ok(missing.into_iter().collect())
+        let removed = self.removed.lock();
+        unnamed.retain(|path| !removed.has(path));
+        Ok(Compared { lost, unnamed: unnamed.into_iter().collect() })
+    }
+
+    /// Returns whether the object is there now, or needs not be.
+    fn upload_again(
+        &self,
+        path: &str,
+        is_whole: &dyn Fn(&str) -> bool,
+        may_upload: &dyn Fn() -> bool,
+    ) -> io::Result<bool> {
+        let _claim = self.claim(path);
+        let file = match self.disk.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            file => file?,
+        };
+        if !is_whole(path) {
+            return Ok(false);
+        }
+        // Asked last: what was removed meanwhile, maybe for an erasure, must not come back.
+        if self.removed.lock().has(path) {
+            return Ok(true);
+        }
+        match may_upload() {
+            true => self.objects.put(path, &*file).map(|()| true),
+            false => Err(io::ErrorKind::PermissionDenied.into()),
+        }
     }
 
     /// Fetches a file that another process has uploaded, where the disk lacks it.
@@ -167,21 +210,40 @@ impl ObjectVfs {
 
     /// Fetches a file that is not on the disk. Nothing of it has its name before it is whole and durable.
     fn fetch(&self, path: &str) -> io::Result<()> {
-        let _claim = self.claim(path);
-        if self.removed.lock().has(path) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        let claim = self.claim(path);
         if self.disk.open(path).is_ok() {
             return Ok(());
+        }
+        self.fetch_claimed(&claim, None)
+    }
+
+    fn fetch_claimed(
+        &self,
+        claim: &Claim<'_>,
+        check: Option<&dyn Fn(View) -> io::Result<()>>,
+    ) -> io::Result<()> {
+        let path = claim.path;
+        if self.removed.lock().has(path) {
+            return Err(io::ErrorKind::NotFound.into());
         }
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let fetched = format!("tmp/{name}.fetched");
         ignore_missing(self.disk.remove(&fetched))?;
-        let file = self.disk.create(&fetched)?;
-        self.objects.get(path, &*file)?;
-        file.sync()?;
-        self.disk.create_dir(directory)?;
-        self.disk.rename(&fetched, path)
+        let get = || -> io::Result<()> {
+            let file = self.disk.create(&fetched)?;
+            self.objects.get(path, &*file)?;
+            file.sync()?;
+            check.map_or(Ok(()), |check| check(self.disk.map(&fetched)?))?;
+            self.disk.create_dir(directory)?;
+            // Removed or discarded meanwhile, by somebody who does not wait for this.
+            let removed = self.removed.lock();
+            if removed.has(path) || claim.is_abandoned() {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            self.disk.rename(&fetched, path)
+        };
+        // A part of it must not stay: it may have rows that are erased next.
+        get().inspect_err(|_| drop(self.disk.remove(&fetched)))
     }
 
     /// What `read` gives of a file, which is fetched where the disk lacks it.
@@ -273,13 +335,20 @@ impl Vfs for ObjectVfs {
         if !self.is_stored(path) {
             return self.disk.remove(path);
         }
-        let _claim = self.claim(path);
-        ignore_missing(self.disk.remove(path))?;
+        // A fetch that is under way sees that it was removed; it is not waited for.
         let mut removed = self.removed.lock();
         if !removed.has(path) {
             removed.young.insert(path.to_owned());
         }
-        Ok(())
+        ignore_missing(self.disk.remove(path))
+    }
+
+    fn remove_new(&self, path: &str) -> io::Result<()> {
+        self.remove(path)?;
+        match self.is_stored(path) {
+            true => self.delete(&BTreeSet::from([path.to_owned()])),
+            false => Ok(()),
+        }
     }
 
     fn purge(&self) -> io::Result<()> {
@@ -293,12 +362,36 @@ impl Vfs for ObjectVfs {
         if !self.is_stored(path) {
             return Ok(false);
         }
-        let _claim = self.claim(path);
+        // With the lock under which a fetch gives the file its name.
+        let _removed = self.removed.lock();
+        if let Some(is_abandoned) = self.claimed.lock().get_mut(path) {
+            *is_abandoned = true;
+        }
         match self.disk.remove(path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    fn replace_copy(&self, path: &str, check: &dyn Fn(View) -> io::Result<()>) -> io::Result<()> {
+        let claim = self.claim(path);
+        self.fetch_claimed(&claim, Some(check))
+    }
+
+    fn list_below(&self, path: &str) -> io::Result<Vec<String>> {
+        if !self.is_stored(path) {
+            return self.disk.list_below(path);
+        }
+        let on_disk = match self.disk.list_below(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            names => names?,
+        };
+        let mut names: BTreeSet<String> =
+            self.objects.list(&format!("{path}/"))?.into_iter().collect();
+        names.extend(on_disk);
+        let removed = self.removed.lock();
+        Ok(names.into_iter().filter(|name| !removed.has(name)).collect())
     }
 
     fn is_shared(&self) -> bool {
@@ -428,11 +521,50 @@ mod tests {
         objects.remove("seg/l0/a.seg").unwrap();
         objects.remove("seg/l0/b.seg").unwrap();
         one.remove("seg/l0/b.seg").unwrap();
-        assert_eq!(vfs.restore_lost(&names, &|| true).unwrap(), ["seg/l0/b.seg"]);
+        let compare = |names, is_whole: bool, may| vfs.restore_lost(names, &|_| is_whole, &|| may);
+        let compared = compare(&names[..2], true, true).unwrap();
+        let expected = Compared { lost: vec![names[1].clone()], unnamed: vec![names[2].clone()] };
+        assert_eq!(compared, expected);
         assert_eq!(objects.list("seg/").unwrap(), ["seg/l0/a.seg", "seg/l0/c.seg"]);
         objects.remove("seg/l0/a.seg").unwrap();
-        assert!(vfs.restore_lost(&names[..1], &|| false).is_err(), "it may not any more");
-        assert!(vfs.restore_lost(&names[..1], &|| true).unwrap().is_empty());
+        assert!(compare(&names[..1], true, false).is_err(), "it may not any more");
+        assert_eq!(compare(&names[..1], false, true).unwrap().lost, names[..1], "damaged");
+        // What was removed in between must not come back.
+        vfs.remove("seg/l0/c.seg").unwrap();
+        vfs.purge().unwrap();
+        assert_eq!(compare(&names[..1], true, true).unwrap(), Compared::default());
+    }
+
+    #[test]
+    fn a_file_that_is_removed_or_discarded_while_it_is_fetched_does_not_come() {
+        let (one, objects) = (disk(), SimObjects::default());
+        write(&over(&one, &objects), "seg/l0/a.seg", b"rows").unwrap();
+        for removes in [true, false] {
+            let other = disk();
+            let vfs = over(&other, &objects);
+            let claim = vfs.claim("seg/l0/a.seg");
+            // Neither waits for the fetch.
+            match removes {
+                true => vfs.remove("seg/l0/a.seg").unwrap(),
+                false => assert!(!vfs.discard_copy("seg/l0/a.seg").unwrap()),
+            }
+            let fetched = vfs.fetch_claimed(&claim, None);
+            assert_eq!(fetched.err().unwrap().kind(), io::ErrorKind::NotFound);
+            drop(claim);
+            assert!(other.files().is_empty(), "{:?}", other.files());
+        }
+        // A fetch that fails leaves nothing, and a copy is replaced only by one that is whole.
+        let other = disk();
+        let vfs = over(&other, &objects);
+        objects.fail_at(0, io::ErrorKind::ConnectionReset);
+        assert!(vfs.prefetch("seg/l0/a.seg").is_err());
+        assert!(other.files().is_empty());
+        other.set_file("seg/l0/a.seg", Some(b"dust".to_vec()));
+        let refuses = |_: View| Err(io::ErrorKind::InvalidData.into());
+        assert!(vfs.replace_copy("seg/l0/a.seg", &refuses).is_err());
+        assert_eq!(other.files()["seg/l0/a.seg"], b"dust");
+        vfs.replace_copy("seg/l0/a.seg", &|_| Ok(())).unwrap();
+        assert_eq!(&*vfs.map("seg/l0/a.seg").unwrap(), b"rows");
     }
 
     #[test]

@@ -182,11 +182,18 @@ impl Bucket {
             }
             offset += read as u64;
             upload = self.calls.wait(FILE_TIME_MAX, async move {
-                upload.wait_for_capacity(PARTS_MAX).await.map_err(io_error)?;
-                upload.put(part.into());
+                match upload.wait_for_capacity(PARTS_MAX).await {
+                    Ok(()) => upload.put(part.into()),
+                    Err(error) => {
+                        // Parts are in no listing, and would stay.
+                        drop(upload.abort().await);
+                        return Err(io_error(error));
+                    }
+                }
                 Ok::<_, io::Error>(upload)
             })?;
         }
+        // Where this fails, the parts are aborted by the library.
         self.calls
             .wait(FILE_TIME_MAX, async move { upload.finish().await.map(drop).map_err(io_error) })
     }

@@ -5,34 +5,45 @@
 //! process a copy that is damaged is fetched again.
 
 use std::{
+    collections::BTreeMap,
     sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
-use inlay_engine::{Engine, remote::ObjectVfs};
+use inlay_engine::{
+    Engine, Vfs as _,
+    remote::{Compared, ObjectVfs},
+};
 use parking_lot::Mutex;
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
 /// How often damaged copies are replaced, at most: where the bucket has no better one, that does not help.
 const REPLACE_EVERY: Duration = Duration::from_secs(60);
 /// How often. A file's object goes with the second time after the file.
 const EVERY: Duration = Duration::from_secs(1_800);
 
+/// How soon again where that failed.
+const AGAIN: Duration = Duration::from_secs(60);
+/// An object that nothing has named for so long is of a process that ended before it could be named.
+const ORPHAN_AFTER: Duration = Duration::from_secs(86_400);
+
 /// When the bucket was looked after, and what was missing.
 #[derive(Default)]
 pub struct BucketUpkeep {
-    last: Mutex<Option<Instant>>,
+    next: Mutex<Option<Instant>>,
+    /// Objects that nothing named when that was looked at last, and since when.
+    unnamed: Mutex<BTreeMap<String, Instant>>,
     lost: AtomicUsize,
     replaced: Mutex<Option<Instant>>,
 }
 
 impl BucketUpkeep {
-    /// Whether it is time to: at the beginning, and then every half an hour. The next time begins with the answer.
+    /// Whether it is time to: at the beginning, and then every half an hour, or soon where it failed. The next time begins with the answer.
     pub fn is_due(&self) -> bool {
-        let mut last = self.last.lock();
-        let is_due = last.is_none_or(|last| last.elapsed() > EVERY);
+        let mut next = self.next.lock();
+        let is_due = next.is_none_or(|next| Instant::now() > next);
         if is_due {
-            *last = Some(Instant::now());
+            *next = Some(Instant::now() + AGAIN);
         }
         is_due
     }
@@ -64,27 +75,48 @@ impl BucketUpkeep {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Deletes what was removed before the last time, and uploads what the bucket has lost.
+    /// Deletes what was removed before the last time, uploads what the bucket has lost, and removes what nothing has named for a day.
     pub fn run(&self, files: &ObjectVfs, engine: &Engine, may_change: &dyn Fn() -> bool) {
         if !may_change() {
             return;
         }
-        if let Err(failed) = files.sweep() {
-            warn!(error = %failed, "objects that are not needed any more could not be deleted; tried again later");
-        }
-        match files.restore_lost(&engine.files(), may_change) {
-            Ok(mut lost) => {
-                // What was merged away meanwhile is not missing.
-                let named = engine.files();
-                lost.retain(|path| named.contains(path));
-                for path in &lost {
-                    error!(path, "the bucket has lost an object, and there is no copy here");
-                }
-                self.lost.store(lost.len(), Ordering::Relaxed);
-            }
+        let is_whole = |path: &str| engine.is_whole(path);
+        let done = files.sweep().and_then(|swept| {
+            let compared = files.restore_lost(&engine.files(), &is_whole, may_change)?;
+            Ok((swept, compared))
+        });
+        let (swept, Compared { mut lost, unnamed }) = match done {
+            Ok(done) => done,
             Err(failed) => {
-                warn!(error = %failed, "whether the bucket has all objects is not known")
+                return warn!(error = %failed, "the bucket could not be looked after; tried again soon");
             }
+        };
+        *self.next.lock() = Some(Instant::now() + EVERY);
+        // What was merged away meanwhile is not missing, and what was uploaded meanwhile may be named by now.
+        let named = engine.files();
+        lost.retain(|path| named.contains(path));
+        for path in &lost {
+            error!(path, "the bucket has lost an object, and there is no copy here that is whole");
         }
+        self.lost.store(lost.len(), Ordering::Relaxed);
+        let orphans = self.orphans(unnamed.into_iter().filter(|path| !named.contains(path)));
+        if may_change() {
+            // Deleted with the second time from now, as all that is removed.
+            orphans.iter().for_each(|path| drop(files.remove(path)));
+        }
+        info!(swept, orphans = orphans.len(), "the bucket was looked after");
+    }
+
+    /// Those of the paths that were there a day ago as well: of a process that ended in between.
+    fn orphans(&self, unnamed: impl Iterator<Item = String>) -> Vec<String> {
+        let mut seen = self.unnamed.lock();
+        let before = std::mem::take(&mut *seen);
+        let since = |path: &String| before.get(path).copied().unwrap_or_else(Instant::now);
+        *seen =
+            unnamed.map(|path| (since(&path), path)).map(|(since, path)| (path, since)).collect();
+        seen.iter()
+            .filter(|(_, since)| since.elapsed() > ORPHAN_AFTER)
+            .map(|(path, _)| path.clone())
+            .collect()
     }
 }

@@ -11,12 +11,12 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use inlay_engine::{Engine, Vfs as _, remote::ObjectVfs};
+use inlay_engine::{Engine, remote::ObjectVfs};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tracing::info;
@@ -36,6 +36,7 @@ pub struct FilesAhead {
     /// Fetched, and not named yet when that was looked at last.
     unnamed: Mutex<BTreeMap<String, Instant>>,
     woken: Arc<Notify>,
+    count: AtomicU64,
 }
 
 impl FilesAhead {
@@ -61,9 +62,20 @@ impl FilesAhead {
         self.fetched.load(Ordering::Relaxed)
     }
 
-    /// Carries out what was announced since the last time. What fails is fetched when a record names it.
-    pub async fn fetch(&self, uploads: &Uploads, files: &Arc<ObjectVfs>, engine: &Arc<Engine>) {
-        self.forget_named(files, engine, UNNAMED_TIME_MAX).await;
+    /// How many files were fetched.
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Carries out what was announced since the last time, while it `goes_on`. What fails is fetched when a record names it.
+    pub async fn fetch(
+        &self,
+        uploads: &Uploads,
+        files: &Arc<ObjectVfs>,
+        engine: &Arc<Engine>,
+        goes_on: impl Fn() -> bool,
+    ) {
+        self.discard_unnamed(engine, UNNAMED_TIME_MAX).await;
         if self.fetched() >= self.announced.load(Ordering::Relaxed) {
             return;
         }
@@ -74,14 +86,21 @@ impl FilesAhead {
             }
         };
         for Upload { number, path } in announced {
+            if !goes_on() {
+                return;
+            }
             if path.is_empty() {
-                self.forget_named(files, engine, Duration::ZERO).await;
+                if !self.discard_unnamed(engine, Duration::ZERO).await {
+                    return;
+                }
             } else {
                 self.unnamed.lock().insert(path.clone(), Instant::now());
                 let files = Arc::clone(files);
                 let done = tokio::task::spawn_blocking(move || files.prefetch(&path)).await;
-                if let Ok(Err(error)) = done {
-                    info!(%error, "a file could not be fetched ahead");
+                match done {
+                    Ok(Ok(())) => drop(self.count.fetch_add(1, Ordering::Relaxed)),
+                    Ok(Err(error)) => info!(%error, "a file could not be fetched ahead"),
+                    Err(_) => {}
                 }
             }
             self.fetched.fetch_max(number, Ordering::Relaxed);
@@ -91,24 +110,23 @@ impl FilesAhead {
         }
     }
 
-    /// Forgets files that the store names now, and discards those that it does not after so long.
-    async fn forget_named(&self, files: &Arc<ObjectVfs>, engine: &Arc<Engine>, after: Duration) {
-        if self.unnamed.lock().is_empty() {
-            return;
+    /// Discards copies that the store does not name after so long, and forgets the others. Returns whether none of them is left on the disk.
+    async fn discard_unnamed(&self, engine: &Arc<Engine>, after: Duration) -> bool {
+        let old: Vec<String> = {
+            let unnamed = self.unnamed.lock();
+            let old = unnamed.iter().filter(|(_, since)| since.elapsed() >= after);
+            old.map(|(path, _)| path.clone()).collect()
+        };
+        if old.is_empty() {
+            return true;
         }
-        let (files, engine) = (Arc::clone(files), Arc::clone(engine));
-        let unnamed = std::mem::take(&mut *self.unnamed.lock());
-        let rest = tokio::task::spawn_blocking(move || {
-            let named = engine.files();
-            let is_waited_for = |path: &String, since: &Instant| {
-                if named.contains(path) {
-                    return false;
-                }
-                since.elapsed() < after || files.discard_copy(path).is_err()
-            };
-            unnamed.into_iter().filter(|(path, since)| is_waited_for(path, since)).collect()
-        });
-        let rest: BTreeMap<String, Instant> = rest.await.unwrap_or_default();
-        self.unnamed.lock().extend(rest);
+        let (engine, paths) = (Arc::clone(engine), old.clone());
+        let left = tokio::task::spawn_blocking(move || engine.discard_unnamed(&paths)).await;
+        let left = left.unwrap_or_else(|_| old.clone());
+        let mut unnamed = self.unnamed.lock();
+        for path in old.iter().filter(|path| !left.contains(path)) {
+            unnamed.remove(path);
+        }
+        left.is_empty()
     }
 }

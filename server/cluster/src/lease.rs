@@ -30,6 +30,7 @@ use crate::{
     log::LEASE_MS,
     schema,
     session::{DatabaseSession, Failure, Value},
+    uploads::Validity,
 };
 
 /// How often the lease is renewed.
@@ -75,6 +76,12 @@ struct LeaseState {
     wake: Notify,
     /// The data directory is this process's own.
     _cache_lock: Arc<dyn Any + Send + Sync>,
+}
+
+impl LeaseState {
+    fn is_valid(&self) -> bool {
+        !self.is_lost.load(Ordering::Relaxed) && now() + MARGIN < *self.until.lock()
+    }
 }
 
 impl Lease {
@@ -123,7 +130,13 @@ impl Lease {
 
     /// Whether no other process can lead now, so that what this one reads is the newest.
     pub fn is_valid(&self) -> bool {
-        !self.is_lost() && now() + MARGIN < *self.0.0.until.lock()
+        self.0.0.is_valid()
+    }
+
+    /// The same for those who must not hold the lease.
+    pub fn validity(&self) -> Validity {
+        let state = Arc::downgrade(&self.0.0);
+        Box::new(move || state.upgrade().is_some_and(|state| state.is_valid()))
     }
 
     /// Renews the lease no more: the store of this process cannot go on.

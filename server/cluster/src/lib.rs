@@ -43,9 +43,10 @@ mod migrate;
 
 pub use bucket::{Bucket, BucketUrl};
 pub use calls::Calls;
+pub use files_ahead::FilesAhead;
 pub use log::{Head, Identity, PostgresLog};
 pub use membership::{Membership, Standing};
 pub use migrate::{Migrated, migrate};
 pub use node::{Location, Node};
 pub use session::DatabaseSession;
-pub use uploads::{Upload, Uploads};
+pub use uploads::{AnnouncedObjects, Upload, Uploads};

@@ -11,7 +11,10 @@
 
 use std::{
     cmp::Ordering,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{self, AtomicI64},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -60,6 +63,8 @@ pub struct PostgresLog {
     identity: Identity,
     /// Where the log ended when it was read last, and who led.
     head: Mutex<Option<Head>>,
+    /// Records up to this one are in every checkpoint that is kept.
+    not_needed: AtomicI64,
 }
 
 /// Who a process is for the lease.
@@ -114,7 +119,7 @@ pub struct Head {
     pub epoch: i64,
     /// How many processes were there within ten seconds.
     pub nodes: i64,
-    /// Number of the last file that was announced; 0 where none was for an hour.
+    /// Number of the last file that was announced; 0 where none was.
     pub uploads: i64,
     /// When that was asked for.
     pub asked_at: Instant,
@@ -187,7 +192,8 @@ impl PostgresLog {
     /// Errors: a database that cannot be reached; settings with which writes could be lost; tables of a newer layout, or the right to make them
     /// missing.
     pub fn new(session: Arc<DatabaseSession>, identity: Identity) -> Result<Self> {
-        let this = Self { session, identity, head: Mutex::default() };
+        let (head, not_needed) = (Mutex::default(), AtomicI64::new(0));
+        let this = Self { session, identity, head, not_needed };
         let exists = this.session.run(|client| async move {
             let rows = client.query_typed(schema::EXISTS, &[]).await?;
             Ok(rows.first().is_some_and(|row| row.get(0)))
@@ -329,21 +335,25 @@ impl PostgresLog {
         Ok(())
     }
 
-    /// Checks that no process that is there reads none of the formats of this build: one of the two would meet records that it cannot read.
+    /// Checks that this build reads what each process that is there writes, and the other way round: any of them may lead next.
     fn check_formats(&self) -> Result<()> {
         let (first, last) = schema::FORMATS;
         let rows = self.session.run(move |client| async move {
-            let values: [Value<'_>; 2] = [(&first, Type::INT4), (&last, Type::INT4)];
+            let values: [Value<'_>; 3] =
+                [(&first, Type::INT4), (&last, Type::INT4), (&schema::FORMAT_WRITTEN, Type::INT4)];
             client.query_typed(schema::STRANGERS, &values).await
         });
         let Some(row) = rows.map_err(|failure| failure.error())?.into_iter().next() else {
             return Ok(());
         };
-        let (version, theirs): (String, (i32, i32)) = (row.get(0), (row.get(1), row.get(2)));
+        let (version, their_first, their_last): (String, i32, i32) =
+            (row.get(0), row.get(1), row.get(2));
         let detail = format!(
-            "leads to a store of which a process of version {version} runs that reads formats {} to {}, and this build reads {first} to {last}; upgrade by way \
-             of a version that reads both",
-            theirs.0, theirs.1
+            "leads to a store of which a process of version {version} runs that reads formats {their_first} to {their_last} and writes {}; this one, of version {}, \
+             reads {first} to {last} and writes {}. Upgrade by way of a version between them",
+            row.get::<_, i32>(3),
+            env!("CARGO_PKG_VERSION"),
+            schema::FORMAT_WRITTEN
         );
         Err(Error::invalid("metadata URL", detail))
     }
@@ -388,6 +398,17 @@ impl PostgresLog {
                 _ => thread::sleep(OTHERS_EVERY),
             }
         }
+    }
+
+    /// Deletes groups up to a record: those that no other process needs, or all.
+    fn delete_up_to(&self, lsn: i64, all: bool) -> Result<()> {
+        let own = self.identity.own;
+        let deleted = self.session.run(move |client| async move {
+            let values: [Value<'_>; 3] =
+                [(&own, Type::UUID), (&lsn, Type::INT8), (&all, Type::BOOL)];
+            client.execute_typed(schema::FORGET, &values).await
+        });
+        deleted.map(drop).map_err(|failure| failure.error())
     }
 
     /// One statement: where the log ends, and the oldest groups with records above `after`.
@@ -524,21 +545,22 @@ impl Log for PostgresLog {
     }
 
     fn forget(&self, lsn: u64, _: Option<u64>) -> Result<()> {
-        let (own, lsn) = (self.identity.own, number(lsn)?);
-        let deleted = self.session.run(move |client| async move {
-            client.execute_typed(schema::FORGET, &[(&own, Type::UUID), (&lsn, Type::INT8)]).await
-        });
-        deleted.map(drop).map_err(|failure| failure.error())
+        let lsn = number(lsn)?;
+        self.not_needed.fetch_max(lsn, atomic::Ordering::Relaxed);
+        // One that is slow, because it fetches a file, would have to begin anew otherwise.
+        self.delete_up_to(lsn, false)
     }
 
     fn settle_deletions(&self) -> Result<()> {
+        // Processes that are behind needed the records that go now.
+        self.wait_for_others()?;
+        self.delete_up_to(self.not_needed.load(atomic::Ordering::Relaxed), true)?;
         // On a connection of its own: what else is asked meanwhile must not wait for it.
         let session = Arc::new(self.session.another());
         let vacuumed = session.run_within(VACUUM_TIME_MAX, |client| async move {
             client.batch_execute("VACUUM inlay.log").await
         });
-        vacuumed.map_err(|failure| failure.error())?;
-        self.wait_for_others()
+        vacuumed.map_err(|failure| failure.error())
     }
 
     fn files_after(&self, _: u64, _: u64, _: Option<LogEnd>) -> Result<Option<Vec<(String, u64)>>> {

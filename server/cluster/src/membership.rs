@@ -133,6 +133,8 @@ pub struct Standing {
     pub log_reads: u64,
     /// Files that the store needs and the bucket has lost, as the leader saw it last.
     pub files_lost: usize,
+    /// Files that were fetched before a record named them.
+    pub files_ahead: u64,
 }
 
 impl Membership {
@@ -296,6 +298,7 @@ impl Membership {
             nodes: self.nodes(),
             log_reads: member.turns.load(Ordering::Relaxed),
             files_lost: member.bucket.lost(),
+            files_ahead: member.ahead.count(),
         }
     }
 }
@@ -400,7 +403,8 @@ impl Member {
     async fn keep_fetching(member: Weak<Self>) {
         while let Some(this) = member.upgrade().filter(|this| !this.is_ending() && !this.leads()) {
             let parts = &this.parts;
-            this.ahead.fetch(&parts.uploads, &parts.files, &parts.engine).await;
+            let goes_on = || !this.is_ending() && !this.leads();
+            this.ahead.fetch(&parts.uploads, &parts.files, &parts.engine, goes_on).await;
             let woken = this.ahead.woken();
             drop(this);
             // Asleep, it holds nothing.
@@ -435,6 +439,7 @@ impl Member {
         match led {
             Ok(()) => {
                 info!(former = ?head.leader, "this process leads");
+                self.parts.uploads.allow_while(lease.validity());
                 let _ = self.lease.set(lease);
                 self.leads.send_replace(true);
                 return false;
@@ -459,7 +464,7 @@ impl Member {
         let (own, applied) = (self.own(), self.parts.engine.applied() as i64);
         let (fetched, (first, last)) = (self.ahead.fetched(), schema::FORMATS);
         let said = self.session.run_here(move |client| async move {
-            let values: [Value<'_>; 7] = [
+            let values: [Value<'_>; 8] = [
                 (&own, Type::UUID),
                 (&url, Type::TEXT),
                 (&env!("CARGO_PKG_VERSION"), Type::TEXT),
@@ -467,6 +472,7 @@ impl Member {
                 (&fetched, Type::INT8),
                 (&first, Type::INT4),
                 (&last, Type::INT4),
+                (&schema::FORMAT_WRITTEN, Type::INT4),
             ];
             client.execute_typed(schema::SEEN, &values).await
         });

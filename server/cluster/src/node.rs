@@ -23,13 +23,13 @@ use crate::{
     log::{Identity, PostgresLog, State},
     membership::{MemberParts, Membership},
     session::DatabaseSession,
-    uploads::{AnnouncedBucket, Uploads},
+    uploads::{AnnouncedObjects, Uploads},
 };
 
 /// Directories whose files are in the bucket.
 pub const DIRECTORIES: &[&str] = &["seg", "ids", "ckpt"];
-/// How often opening is tried: the leader may drop a file that was named when the log was read.
-const ATTEMPTS: u32 = 5;
+/// How often opening is tried: the leader may drop a file, or records, that were named when the log was read.
+const ATTEMPTS: u32 = 10;
 /// How long is waited in between.
 const ATTEMPT_EVERY: Duration = Duration::from_millis(200);
 /// The lock of the data directory while it is prepared as a cache; the store has its own.
@@ -76,18 +76,30 @@ impl Node {
         write_text(&disk, "LEADER", &format!("{own} {}", boot_id()))?;
         let bucket = bucket_url.of(calls.clone(), state.id);
         let uploads = Arc::new(Uploads::new(session.another(), own));
-        let objects = AnnouncedBucket { bucket, uploads: Arc::clone(&uploads) };
+        let objects = AnnouncedObjects { objects: bucket, uploads: Arc::clone(&uploads) };
         let files = Arc::new(ObjectVfs::new(Arc::new(disk), Arc::new(objects), DIRECTORIES));
         let log = Arc::new(log);
-        let engine = Arc::new(open_follower(&files, &log, options)?);
-        let session = session.another();
-        let (secret, store) = (state.secret, Arc::clone(&engine));
-        let parts = MemberParts { engine, log, calls, session, secret, files, uploads, cache_lock };
-        let membership = Membership::join(parts)?;
-        if !membership.leads() {
-            info!(log = %state.id, leader = ?state.leader, "this process follows");
+        let (secret, leader) = (state.secret, state.leader);
+        let open = || -> Result<Self> {
+            let (vfs, records) = (Arc::clone(&files), Arc::clone(&log));
+            let engine = Arc::new(Engine::open_follower(vfs, records, options.clone())?);
+            let membership = Membership::join(MemberParts {
+                engine: Arc::clone(&engine),
+                log: Arc::clone(&log),
+                calls: calls.clone(),
+                session: session.another(),
+                secret: secret.clone(),
+                files: Arc::clone(&files),
+                uploads: Arc::clone(&uploads),
+                cache_lock: Arc::clone(&cache_lock),
+            })?;
+            Ok(Self { engine, membership })
+        };
+        let node = again_where_it_changes(open)?;
+        if !node.membership.leads() {
+            info!(log = %state.id, ?leader, "this process follows");
         }
-        Ok(Self { engine: store, membership })
+        Ok(node)
     }
 }
 
@@ -118,16 +130,12 @@ fn state_or_new(
     Ok(state)
 }
 
-/// Opens the store as the log has it. A file that the leader drops meanwhile is not found: the log says so when it is read again.
-fn open_follower(
-    vfs: &Arc<ObjectVfs>,
-    log: &Arc<PostgresLog>,
-    options: &Options,
-) -> Result<Engine> {
+/// Opens the store as the log has it. A file that the leader drops meanwhile is not found, and records that it deletes are missing: the log says so when it is read again, and
+/// what was fetched is there already.
+fn again_where_it_changes(open: impl Fn() -> Result<Node>) -> Result<Node> {
     let mut attempt = 1;
     loop {
-        let (vfs, log) = (Arc::clone(vfs), Arc::clone(log));
-        match Engine::open_follower(vfs, log, options.clone()) {
+        match open() {
             Err(error @ Error::Corrupt { .. }) if attempt < ATTEMPTS => {
                 warn!(%error, attempt, "the store cannot be opened yet");
                 attempt += 1;

@@ -14,15 +14,19 @@
 /// Layout of the tables; a newer one is refused. Tables and columns that an older build does not mind are added without another number.
 pub const LAYOUT: i32 = 1;
 
-/// Formats of records and files that this build reads, first and last; it writes the last.
+/// Formats of records and files that this build reads, first and last.
 pub const FORMATS: (i32, i32) = (1, 1);
+
+/// The one that it writes. A new format is read by one release, and written by the next: processes of both run beside each other during an upgrade.
+pub const FORMAT_WRITTEN: i32 = 1;
 
 /// Whether all tables are there.
 pub const EXISTS: &str = "SELECT to_regclass('inlay.uploads') IS NOT NULL";
 
-/// Makes tables and columns that are missing. The lock keeps two processes that start at once apart.
+/// Makes tables and columns that are missing. The lock keeps two processes that start at once apart. All of it is one transaction, which gives up where it would have to wait
+/// for somebody who reads a table for long: appends would wait behind it.
 pub const CREATE: &str = "\
-SELECT pg_advisory_xact_lock(7310588);
+SELECT pg_advisory_xact_lock(7310588), set_config('lock_timeout', '2s', true);
 CREATE SCHEMA IF NOT EXISTS inlay;
 CREATE TABLE IF NOT EXISTS inlay.cluster (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -45,7 +49,11 @@ CREATE TABLE IF NOT EXISTS inlay.log (
   chain bigint NOT NULL,
   is_compressed boolean NOT NULL,
   body bytea NOT NULL);
-ALTER TABLE inlay.log ALTER COLUMN body SET STORAGE EXTERNAL;
+DO $$ BEGIN
+  IF EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = 'inlay.log'::regclass AND attname = 'body' AND attstorage <> 'e') THEN
+    ALTER TABLE inlay.log ALTER COLUMN body SET STORAGE EXTERNAL;
+  END IF;
+END $$;
 CREATE TABLE IF NOT EXISTS inlay.nodes (
   id uuid PRIMARY KEY,
   url text NOT NULL,
@@ -54,7 +62,8 @@ CREATE TABLE IF NOT EXISTS inlay.nodes (
   seen_at timestamptz NOT NULL);
 ALTER TABLE inlay.nodes ADD COLUMN IF NOT EXISTS format_first int NOT NULL DEFAULT 1,
   ADD COLUMN IF NOT EXISTS format_last int NOT NULL DEFAULT 1,
-  ADD COLUMN IF NOT EXISTS fetched bigint NOT NULL DEFAULT 0;
+  ADD COLUMN IF NOT EXISTS format_written int NOT NULL DEFAULT 1,
+  ADD COLUMN IF NOT EXISTS fetched bigint;
 CREATE TABLE IF NOT EXISTS inlay.uploads (
   number bigserial PRIMARY KEY,
   path text NOT NULL,
@@ -132,25 +141,28 @@ pub const CHAIN_OF: &str = "SELECT chain FROM inlay.log WHERE lsn_first = $1";
 pub const REPLACE: &str =
     "UPDATE inlay.cluster SET superblock = $2 WHERE leader = $1 AND lsn_next > $3";
 
-/// Deletes groups without a record above `$2`, for the leader `$1`.
+/// Deletes groups without a record above `$2`, for the leader `$1`: those that all processes have applied which were there within ten seconds, or, where `$3`, all.
 pub const FORGET: &str = "DELETE FROM inlay.log WHERE lsn_first + count <= $2 + 1 \
+    AND ($3 OR lsn_first + count <= 1 + \
+    coalesce((SELECT min(applied) FROM inlay.nodes WHERE id <> $1 AND seen_at > now() - interval '10 s'), $2)) \
     AND EXISTS (SELECT 1 FROM inlay.cluster WHERE leader = $1)";
 
 /// The process `$1` is there: `$2` where others reach it, `$3` its version, `$4` the last record that it has applied, `$5` the last upload that it has fetched,
-/// `$6` and `$7` the formats that it reads.
+/// `$6` to `$8` the formats that it reads, first and last, and the one that it writes.
 pub const SEEN: &str = "INSERT INTO inlay.nodes \
-    (id, url, version, applied, fetched, format_first, format_last, seen_at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, now()) ON CONFLICT (id) DO UPDATE \
+    (id, url, version, applied, fetched, format_first, format_last, format_written, seen_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now()) ON CONFLICT (id) DO UPDATE \
     SET url = $2, version = $3, applied = $4, fetched = greatest(inlay.nodes.fetched, $5), seen_at = now()";
 
 /// Other processes than `$1` that were there within ten seconds and have not applied record `$2`, or not what was announced as `$3`: they may have copies of what was
-/// dropped.
+/// dropped. An older build fetches nothing ahead, and says nothing of it.
 pub const BEHIND: &str = "SELECT count(*) FROM inlay.nodes WHERE id <> $1 \
     AND (applied < $2 OR fetched < $3) AND seen_at > now() - interval '10 s'";
 
-/// Announces the file `$1`, and forgets what was announced long ago. Returns its number.
-pub const ANNOUNCE: &str = "WITH gone AS (DELETE FROM inlay.uploads WHERE uploaded_at < now() - interval '1 hour') \
-    INSERT INTO inlay.uploads (path) VALUES ($1) RETURNING number";
+/// Announces the file `$1`, and forgets what was announced long ago. Returns its number. The lock is held until the number can be seen, so that none is seen before a smaller one.
+pub const ANNOUNCE: &str = "WITH lock AS MATERIALIZED (SELECT pg_advisory_xact_lock(7310589)), \
+    gone AS (DELETE FROM inlay.uploads WHERE uploaded_at < now() - interval '1 hour') \
+    INSERT INTO inlay.uploads (path) SELECT $1 FROM lock RETURNING number";
 
 /// What was announced behind number `$1`.
 pub const UPLOADS: &str =
@@ -163,9 +175,10 @@ pub const FETCHED: &str = "UPDATE inlay.nodes SET fetched = greatest(fetched, $2
 pub const NOT_FETCHED: &str = "SELECT count(*) FROM inlay.nodes \
     WHERE id <> $1 AND fetched < $2 AND seen_at > now() - interval '10 s'";
 
-/// A process that was there within ten seconds and reads no format of `$1` to `$2`: its version, and the formats that it reads.
-pub const STRANGERS: &str = "SELECT version, format_first, format_last FROM inlay.nodes \
-    WHERE (format_last < $1 OR format_first > $2) AND seen_at > now() - interval '10 s' LIMIT 1";
+/// A process that was there within ten seconds and writes no format of `$1` to `$2`, or does not read `$3`: its version, the formats that it reads, and the one that it writes.
+pub const STRANGERS: &str = "SELECT version, format_first, format_last, format_written FROM inlay.nodes \
+    WHERE (format_written NOT BETWEEN $1 AND $2 OR $3 NOT BETWEEN format_first AND format_last) \
+    AND seen_at > now() - interval '10 s' LIMIT 1";
 
 /// The process `$1` goes, and with it rows of others that ended without a word.
 pub const GONE: &str =

@@ -13,20 +13,20 @@
 //! an empty name, at which followers discard such copies, and waits for that number as well.
 
 use std::{
+    future::Future,
     io,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     thread,
     time::{Duration, Instant},
 };
 
 use inlay_engine::{VfsFile, remote::Objects};
 use parking_lot::Mutex;
-use tokio_postgres::types::Type;
+use tokio_postgres::{Client, types::Type};
 use tracing::warn;
 use uuid::Uuid;
 
 use crate::{
-    bucket::Bucket,
     schema,
     session::{DatabaseSession, Failure, Value},
 };
@@ -41,6 +41,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Where another process did not fetch a file in time, none is waited for so long: it may be unable to.
 const NO_WAIT: Duration = Duration::from_secs(60);
 
+/// Longest time for a statement of a process that fetches.
+const STATEMENT_TIME_MAX: Duration = Duration::from_secs(8);
+
 /// One announcement of a file that was uploaded.
 pub struct Upload {
     /// Announcements are numbered.
@@ -54,17 +57,32 @@ pub struct Uploads {
     session: Arc<DatabaseSession>,
     own: Uuid,
     wait_after: Mutex<Option<Instant>>,
+    allowed: OnceLock<Validity>,
 }
+
+/// Whether a process may still change what others see.
+pub type Validity = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl Uploads {
     /// The announcements at the other end of a session, for the process `own`.
     pub fn new(session: DatabaseSession, own: Uuid) -> Self {
-        Self { session: Arc::new(session), own, wait_after: Mutex::default() }
+        let (wait_after, allowed) = (Mutex::default(), OnceLock::new());
+        Self { session: Arc::new(session), own, wait_after, allowed }
+    }
+
+    /// From now on files are uploaded only while this holds.
+    pub fn allow_while(&self, is_valid: Validity) {
+        let _ = self.allowed.set(is_valid);
+    }
+
+    fn is_allowed(&self) -> bool {
+        self.allowed.get().is_none_or(|is_valid| is_valid())
     }
 
     /// Announces a file and waits until the other processes have it, for a while. Where that fails, they fetch it when a record names it.
     pub fn announce(&self, path: &str, len: u64) {
-        if len < ANNOUNCED_BYTES {
+        // Others read no checkpoint but at their start.
+        if len < ANNOUNCED_BYTES || path.starts_with("ckpt/") {
             return;
         }
         let waits = self.wait_after.lock().is_none_or(|after| Instant::now() > after);
@@ -101,7 +119,7 @@ impl Uploads {
     ///
     /// Errors: those of the connection.
     pub async fn after(&self, number: i64) -> Result<Vec<Upload>, Failure> {
-        let rows = self.session.run_here(move |client| async move {
+        let rows = self.within(move |client| async move {
             client.query_typed(schema::UPLOADS, &[(&number, Type::INT8)]).await
         });
         let of = |row: &tokio_postgres::Row| Upload { number: row.get(0), path: row.get(1) };
@@ -113,11 +131,23 @@ impl Uploads {
     /// Errors: those of the connection.
     pub async fn say_fetched(&self, number: i64) -> Result<(), Failure> {
         let own = self.own;
-        let said = self.session.run_here(move |client| async move {
+        let said = self.within(move |client| async move {
             let values: [Value<'_>; 2] = [(&own, Type::UUID), (&number, Type::INT8)];
             client.execute_typed(schema::FETCHED, &values).await
         });
         said.await.map(drop)
+    }
+
+    /// A statement for which this process waits a while.
+    async fn within<T, F>(&self, statement: impl FnOnce(Arc<Client>) -> F) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, tokio_postgres::Error>>,
+    {
+        let done = tokio::time::timeout(STATEMENT_TIME_MAX, self.session.run_here(statement)).await;
+        done.unwrap_or_else(|_| {
+            self.session.drop_client();
+            Err(Failure::Lost("no answer in time".to_owned()))
+        })
     }
 }
 
@@ -132,30 +162,40 @@ pub fn announce(session: &Arc<DatabaseSession>, path: &str) -> Result<i64, Failu
     })
 }
 
-/// The bucket of a process that announces what it uploads.
-pub struct AnnouncedBucket {
+/// The object store of a process that announces what it uploads.
+pub struct AnnouncedObjects<O> {
     /// Where the objects are.
-    pub bucket: Bucket,
+    pub objects: O,
     /// Where uploads are announced.
     pub uploads: Arc<Uploads>,
 }
 
-impl Objects for AnnouncedBucket {
+impl<O: Objects> Objects for AnnouncedObjects<O> {
     fn put(&self, name: &str, content: &dyn VfsFile) -> io::Result<()> {
-        self.bucket.put(name, content)?;
+        let refused =
+            || io::Error::new(io::ErrorKind::PermissionDenied, "another process may lead");
+        if !self.uploads.is_allowed() {
+            return Err(refused());
+        }
+        self.objects.put(name, content)?;
+        // Where another process has taken over meanwhile, it knows nothing of this object, which may have rows that it erases.
+        if !self.uploads.is_allowed() {
+            self.objects.remove(name)?;
+            return Err(refused());
+        }
         self.uploads.announce(name, content.len()?);
         Ok(())
     }
 
     fn get(&self, name: &str, into: &dyn VfsFile) -> io::Result<()> {
-        self.bucket.get(name, into)
+        self.objects.get(name, into)
     }
 
     fn list(&self, prefix: &str) -> io::Result<Vec<String>> {
-        self.bucket.list(prefix)
+        self.objects.list(prefix)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.bucket.remove(name)
+        self.objects.remove(name)
     }
 }

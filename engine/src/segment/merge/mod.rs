@@ -110,7 +110,7 @@ pub fn merge(context: &MergeContext<'_>, inputs: &[Arc<Segment>]) -> Result<Merg
     let done = merge_into(context, inputs, &mut merged);
     if done.is_err() {
         for meta in &merged.segments {
-            let _ = context.vfs.remove(&meta.path());
+            let _ = context.vfs.remove_new(&meta.path());
         }
     }
     done.map(|()| merged)

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod ahead;
 mod server;
 
 use std::{
@@ -253,11 +254,12 @@ fn settings_that_lose_data_and_missing_rights_are_refused_by_name() {
 }
 
 /// A process of which the database believes that it is there.
-fn seen(postgres: &Postgres, id: Uuid, formats: (i32, i32)) {
-    let (first, last) = formats;
+fn seen(postgres: &Postgres, id: Uuid, formats: (i32, i32, i32)) {
+    let (first, last, written) = formats;
     postgres.sql(&format!(
-        "INSERT INTO inlay.nodes (id, url, version, applied, format_first, format_last, seen_at) \
-         VALUES ('{id}', 'http://10.0.0.6:8080', '7.0.0', 0, {first}, {last}, now() + interval '1 h')"
+        "INSERT INTO inlay.nodes \
+         (id, url, version, applied, fetched, format_first, format_last, format_written, seen_at) \
+         VALUES ('{id}', 'http://10.0.0.6:8080', '7.0.0', 0, 0, {first}, {last}, {written}, now() + interval '1 h')"
     ));
 }
 
@@ -281,7 +283,7 @@ fn a_large_file_is_announced_and_the_others_are_waited_for() {
     };
     // Nobody else is there.
     assert!(timed("seg/a", 8 << 20).join().unwrap() < Duration::from_secs(3));
-    seen(&postgres, follower, (1, 1));
+    seen(&postgres, follower, (1, 1, 1));
     let waiting = timed("seg/b", 8 << 20);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let of = |number| runtime.block_on(others.after(number)).unwrap();
@@ -311,7 +313,7 @@ fn an_erasure_waits_until_copies_that_no_record_names_are_discarded() {
     let log = Arc::new(log(&postgres, None, 1).unwrap());
     lead(&log).unwrap();
     let follower = Uuid::from_u128(2);
-    seen(&postgres, follower, (1, 1));
+    seen(&postgres, follower, (1, 1, 1));
     let settling = thread::spawn({
         let log = Arc::clone(&log);
         move || log.settle_deletions()
@@ -327,13 +329,23 @@ fn an_erasure_waits_until_copies_that_no_record_names_are_discarded() {
 fn a_process_that_reads_other_formats_alone_does_not_start() {
     let Some(postgres) = Postgres::start() else { return };
     lead(&log(&postgres, None, 1).unwrap()).unwrap();
-    seen(&postgres, Uuid::from_u128(2), (1, 7));
+    seen(&postgres, Uuid::from_u128(2), (1, 2, 1));
     log(&postgres, None, 2).unwrap();
-    seen(&postgres, Uuid::from_u128(3), (2, 7));
-    let text = log(&postgres, None, 2).err().unwrap().to_string();
-    let names =
-        "a process of version 7.0.0 runs that reads formats 2 to 7, and this build reads 1 to 1";
-    assert!(text.contains(names), "{text}");
+    // One that writes what this build does not read, and one that does not read what it writes.
+    for (number, formats, shown) in [
+        (3, (1, 2, 2), "reads formats 1 to 2 and writes 2"),
+        (4, (2, 2, 1), "reads formats 2 to 2 and writes 1"),
+    ] {
+        seen(&postgres, Uuid::from_u128(number), formats);
+        let text = log(&postgres, None, 2).err().unwrap().to_string();
+        let names = format!("a process of version 7.0.0 runs that {shown}; this one, of version");
+        assert!(text.contains(&names), "{text}");
+        postgres.sql(&format!(
+            "DELETE FROM inlay.nodes WHERE format_last = 2 AND id <> '{}'",
+            Uuid::from_u128(2)
+        ));
+    }
+    seen(&postgres, Uuid::from_u128(5), (7, 7, 7));
     postgres.sql("UPDATE inlay.nodes SET seen_at = now() - interval '11 s'");
     log(&postgres, None, 2).unwrap();
 }
@@ -343,11 +355,34 @@ fn tables_of_an_older_build_get_what_they_lack() {
     let Some(postgres) = Postgres::start() else { return };
     lead(&log(&postgres, None, 1).unwrap()).unwrap();
     postgres.sql("DROP TABLE inlay.uploads");
-    for column in ["fetched", "format_first", "format_last"] {
+    for column in ["fetched", "format_first", "format_last", "format_written"] {
         postgres.sql(&format!("ALTER TABLE inlay.nodes DROP COLUMN {column}"));
     }
     let again = log(&postgres, None, 2).unwrap();
     assert!(again.state().unwrap().is_some(), "what was there is there");
-    seen(&postgres, Uuid::from_u128(2), (1, 1));
-    assert_eq!(postgres.sql("SELECT fetched FROM inlay.nodes"), "0");
+    // An older build that runs on says nothing of what it has fetched, and is not waited for.
+    let older = "INSERT INTO inlay.nodes (id, url, version, applied, seen_at) \
+                 VALUES ('00000000-0000-0000-0000-000000000002', 'http://a', '1', 99, now() + interval '1 h')";
+    postgres.sql(older);
+    let start = Instant::now();
+    again.settle_deletions().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn records_stay_until_each_process_that_is_there_has_applied_them() {
+    let Some(postgres) = Postgres::start() else { return };
+    let log = log(&postgres, None, 1).unwrap();
+    let (_, mut writer) = lead(&log).unwrap();
+    for lsn in 1..=5 {
+        writer.append(lsn, 1, &body(10, 1)).unwrap();
+    }
+    seen(&postgres, Uuid::from_u128(2), (1, 1, 1));
+    let first = || postgres.sql("SELECT min(lsn_first) FROM inlay.log");
+    postgres.sql("UPDATE inlay.nodes SET applied = 2");
+    log.forget(4, None).unwrap();
+    assert_eq!(first(), "3");
+    postgres.sql("UPDATE inlay.nodes SET applied = 3, seen_at = now() - interval '11 s'");
+    log.forget(4, None).unwrap();
+    assert_eq!(first(), "5", "one that is away is not waited for");
 }

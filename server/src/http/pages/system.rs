@@ -44,7 +44,8 @@ const BEHIND_MAX: Duration = Duration::from_secs(2);
 /// 200 while this process takes changes. A balancer may send all requests that change something there, and save them a hop.
 pub async fn leaderz(State(http): State<Http>) -> (StatusCode, Json<Value>) {
     let membership = &http.app.settings.membership;
-    match membership.leads() && membership.is_valid() {
+    let is_draining = http.is_draining.load(Ordering::Relaxed);
+    match membership.leads() && membership.is_valid() && !is_draining {
         true => (StatusCode::OK, Json(json!({"status": "leads"}))),
         false => (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "follows"}))),
     }
