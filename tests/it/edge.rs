@@ -456,6 +456,7 @@ async fn a_server_that_is_to_stop_says_so_and_answers_for_a_while() {
     server.drain_seconds = 3;
     server.restart().await;
     let org = server.register("acme").await;
+    let key = org.body["api_key"]["key"].as_str().unwrap();
     server.anonymous().get("/readyz").await.expect(200);
     let stopping = server.stop();
     // A balancer sends it nothing any more, and whoever has a connection is still answered.
@@ -470,6 +471,8 @@ async fn a_server_that_is_to_stop_says_so_and_answers_for_a_while() {
     assert!(!stopping.is_finished());
     stopping.await.unwrap();
     server.restart().await;
-    let names = org.admin.get("/v1/dashboards").await.expect(200);
+    // On another port.
+    let admin = server.anonymous().with_bearer(key);
+    let names = admin.get("/v1/dashboards").await.expect(200);
     assert_eq!(names["data"][0]["name"], "Late");
 }
