@@ -20,8 +20,9 @@ pub const FORMATS: (i32, i32) = (1, 1);
 /// The one that it writes. A new format is read by one release, and written by the next: processes of both run beside each other during an upgrade.
 pub const FORMAT_WRITTEN: i32 = 1;
 
-/// Whether all tables are there.
-pub const EXISTS: &str = "SELECT to_regclass('inlay.uploads') IS NOT NULL";
+/// Whether all tables and columns are there: the last that was added.
+pub const EXISTS: &str = "SELECT to_regclass('inlay.uploads') IS NOT NULL AND EXISTS (SELECT 1 FROM pg_attribute \
+    WHERE attrelid = to_regclass('inlay.nodes') AND attname = 'format_written')";
 
 /// Makes tables and columns that are missing. The lock keeps two processes that start at once apart. All of it is one transaction, which gives up where it would have to wait
 /// for somebody who reads a table for long: appends would wait behind it.
