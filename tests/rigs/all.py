@@ -36,7 +36,7 @@ RIGS = (
     ("stop", "--stops 20", "--stops 1000"),
     ("descriptors", "--cycles 2", "--cycles 100"),
     ("memory", "--events 300000", "--events 10000000"),
-    ("diskless", "--kills 8", "--kills 200"),
+    ("diskless", "--kills 8", "--kills 200 --events 10000000 --answer-seconds 10"),
     ("nodes", "", "--kills 1000 --pauses 300 --cuts 100 --failovers 50 --pause-seconds 10"),
     ("equal", "--count 4000", "--count 100000"),
     ("upgrade", "", "--rounds 10"),

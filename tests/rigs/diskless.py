@@ -19,34 +19,41 @@ import shutil
 import subprocess
 import threading
 import time
-import urllib.parse
+from datetime import datetime, timedelta, timezone
 
 import kill
 from common import Connection, Failed, main, register
 from ledger import summary
+from questions import iso
 from services import Bucket, Postgres, environment
 
 # A start waits until the lease of the process before has ended, so lives are longer than in `kill.py`.
 LIFE_SECONDS_MIN, LIFE_SECONDS_MAX = 0.3, 4.0
 CUT_SECONDS_MIN, CUT_SECONDS_MAX = 0.02, 0.4
 CRASHES = 0.125
+FILL_BATCH = 1_000
 # A lease, and the way to it where connections are cut.
 LEADING_SECONDS = 20
 
 
 def options(parser):
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--events", type=int, default=0, help="of another tenant, there before the first kill")
+    parser.add_argument("--answer-seconds", type=float, default=60, help="until a start with an empty directory answers")
 
 
 def run(rig):
     postgres, bucket = Postgres(rig), Bucket(rig)
     series = Series(rig, postgres, bucket)
+    series.fill(rig.arguments.events)
     wrong = series.run(rig.arguments.kills)
+    if max(series.answering) > rig.arguments.answer_seconds:
+        wrong.append(f"a start took {max(series.answering):.1f} s until it answered")
     if not wrong:
         wrong = series.move()
     cuts, crashes = series.trouble.cuts, series.trouble.crashes
     return wrong, (
-        f"{len(series.starts)} kills and disks, {cuts} connections cut, {crashes} crashes of the database, "
+        f"{rig.arguments.events:,} events before, {len(series.starts)} kills and disks, {cuts} connections cut, {crashes} crashes of the database, "
         f"{summary(series.ledger.seen)}, {series.metadata.summary()}; "
         f"longest start {max(series.answering) * 1_000:.0f} ms until it answers, "
         f"{max(series.starts) * 1_000:.0f} ms until it leads"
@@ -104,6 +111,19 @@ class Series(kill.Series):
             time.sleep(0.05)
         server.ready_seconds = time.monotonic() - started
         return server
+
+    def fill(self, count):
+        """Events that each start has to have, over ninety days."""
+        connection, now = Connection(self.server.host, self.key), datetime.now(timezone.utc)
+        for first in range(0, count, FILL_BATCH):
+            at = iso(now - timedelta(seconds=90 * 86_400 * (1 - first / count) + 60))
+            events = ",".join(
+                f'{{"tenant_id":"full {n % 50}","event_name":"call","timestamp":"{at}","event_id":"{first + n:x}","user_id":"u{n * 7 % 997}",'
+                f'"string_props":{{"model":"m{n % 7}","status":"s{n % 3}"}},"numeric_props":{{"ms":{first * 31 % 9_973 + n}}}}}'
+                for n in range(FILL_BATCH)
+            )
+            while connection.call("POST", "/v1/events", f'{{"events":[{events}]}}')[0] == 503:
+                time.sleep(0.1)
 
     def _live(self, kill):
         super()._live(kill)
