@@ -35,7 +35,7 @@ from services import Bucket, Pair, environment
 NODES = ("a", "b", "c")
 WRITERS, WATCHERS = 4, 2
 # A client gives up a process that stands still, and tries another one.
-PATIENCE_SECONDS, READ_PATIENCE_SECONDS = 4, 1
+PATIENCE_SECONDS, READ_PATIENCE_SECONDS = 4, 2
 # So long a balancer sends nothing to a process that did not answer.
 AVOIDED_SECONDS = 1
 # Between two misfortunes.

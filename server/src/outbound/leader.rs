@@ -9,9 +9,14 @@
 //! The leader believes where the client is because the signature is made with the secret of the store, which the database has. Whoever has no such secret is a client
 //! as any other, whatever headers it sends. A signature is good for a minute, for one method and path.
 
-use std::{net::IpAddr, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use parking_lot::Mutex;
 use reqwest::{Body, Client, Response, redirect::Policy};
 use tracing::warn;
 use url::{Position, Url};
@@ -55,11 +60,16 @@ pub enum LeaderError {
     Lost(String),
 }
 
+/// Longer than this no leader is away: another one has taken over then.
+const SILENT_TIME: Duration = Duration::from_secs(5);
+
 /// A client of the process that leads. Clones share its connections.
 #[derive(Clone)]
 pub struct LeaderClient {
     client: Option<Client>,
     membership: StoreMembership,
+    /// Until when the leader is not asked for what is not worth an answer.
+    silent_until: Arc<Mutex<Option<Instant>>>,
 }
 
 impl LeaderClient {
@@ -77,7 +87,18 @@ impl LeaderClient {
                 .build()
                 .inspect_err(|error| warn!(%error, "cannot make a client for the leader"))
         });
-        Self { client: client.and_then(Result::ok), membership: membership.clone() }
+        let (client, silent_until) = (client.and_then(Result::ok), Arc::default());
+        Self { client, membership: membership.clone(), silent_until }
+    }
+
+    /// Whether the leader is to be asked for what is not worth an answer. Not for a while after it did not answer: each request would wait until that is found out.
+    pub fn is_heard(&self) -> bool {
+        self.silent_until.lock().is_none_or(|until| Instant::now() > until)
+    }
+
+    /// Notes that it did not answer.
+    pub fn note_silence(&self) {
+        *self.silent_until.lock() = Some(Instant::now() + SILENT_TIME);
     }
 
     /// Sends a request to the leader, for a client at this address.

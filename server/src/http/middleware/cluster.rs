@@ -58,7 +58,7 @@ const READING_POSTS: [&str; 8] = [
 const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// Longest time for the leader's answer to a request that only asks, and whose use of credentials is to be noted there.
-const NOTE_TIME_MAX: Duration = Duration::from_secs(2);
+const NOTE_TIME_MAX: Duration = Duration::from_secs(1);
 /// Parts of a body that wait to be sent on.
 const CHUNKS_WAITING: usize = 4;
 /// Longest time for a body, as where it is read.
@@ -165,9 +165,16 @@ async fn answer_here(
         return response;
     }
     let body = (!bytes.is_empty()).then(|| reqwest::Body::from(bytes.clone()));
-    let sent = tokio::time::timeout(NOTE_TIME_MAX, from_leader(http, copy, body, client)).await;
-    let late = |_| LeaderError::Lost("no answer in time".to_owned());
-    match sent.map_err(late).and_then(|sent| sent) {
+    let late = || LeaderError::Lost("no answer in time".to_owned());
+    let sent = match http.leader.is_heard() {
+        true => {
+            let answer = from_leader(http, copy, body, client);
+            let sent = tokio::time::timeout(NOTE_TIME_MAX, answer).await;
+            sent.unwrap_or_else(|_| Err(late())).inspect_err(|_| http.leader.note_silence())
+        }
+        false => Err(late()),
+    };
+    match sent {
         Ok(response) => response,
         // When a session or a key was used last is not worth an answer.
         Err(error) => {
