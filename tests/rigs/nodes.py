@@ -308,7 +308,8 @@ class Cluster:
         kinds = self.lots.choice(
             [(node.own,), (node.database, node.files), (node.own, node.database, node.files)]
         )
-        if node.link and self.lots.random() < 0.5:
+        # A short run has one of them at least.
+        if node.link and (not self.seen["cable pulled"] or self.lots.random() < 0.5):
             kinds = (node.link,)
             self.seen["cable pulled"] += 1
         for proxy in kinds:
