@@ -46,6 +46,7 @@ STOPPED_SECONDS_MIN, STOPPED_SECONDS_MAX = 6.5, 9.0
 BUCKET_FAILURE = 0.02
 # Of other processes, after each misfortune: fewer would show little.
 READS_MIN = 5
+ALARM_ATTEMPTS = 600
 # Then everybody is compared with the ledger.
 ROUND = 12
 SETTLED_SECONDS = 60
@@ -244,6 +245,19 @@ class Cluster:
         clients.append(threading.Thread(target=self._time_pauses))
         for client in clients:
             client.start()
+        try:
+            self._befall(misfortunes, clients)
+            self.settle()
+        finally:
+            self.stopping.set()
+            self.may_send.set()
+            for client in clients:
+                client.join()
+        # What a client has given up may still be carried out.
+        time.sleep(1)
+        self._compare()
+
+    def _befall(self, misfortunes, clients):
         for misfortune in misfortunes:
             alarm = threading.Thread(target=self._alarm, args=(self.lots.random(),))
             alarm.start()
@@ -253,13 +267,6 @@ class Cluster:
             self.seen[misfortune] += 1
             if self.rig.arguments.apart:
                 self.settle()
-        self.settle()
-        self.stopping.set()
-        for client in clients:
-            client.join()
-        # What a client has given up may still be carried out.
-        time.sleep(1)
-        self._compare()
 
     def kill(self):
         node = self._leader() if self.lots.random() < 0.5 else self.lots.choice(self.nodes)
@@ -437,9 +444,12 @@ class Cluster:
         lots = random.Random(seed)
         tenant = f"alarm {seed}"
         self.stopping.wait(lots.uniform(0, PAUSE_SECONDS_MAX))
-        while self._send(lots, self.alarms.body(tenant), lambda: None)[0] != 200:
+        # Those of a round that has ended well are all there: clients run until then.
+        for _ in range(ALARM_ATTEMPTS):
+            if self._send(lots, self.alarms.body(tenant), lambda: None)[0] == 200:
+                return self.alarms.raised(tenant)
             time.sleep(0.1)
-        self.alarms.raised(tenant)
+        self.found.append(f"{tenant} was not taken")
 
     def _time_pauses(self):
         while not self.stopping.wait(0.05):
