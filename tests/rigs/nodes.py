@@ -423,20 +423,19 @@ class Cluster:
             host = self.some_host(lots)
             if host is None or avoided.get(host, 0) > time.monotonic():
                 continue
-            # Taken back where it answers.
-            avoided[host] = time.monotonic() + AVOIDED_SECONDS
             connection, least = Connection(host, self.key, timeout=READ_PATIENCE_SECONDS), one.acknowledged
             try:
                 status, _, answer = connection.call("GET", one.path())
             except Gone:
-                continue
+                status, answer = 503, None
             finally:
                 connection.close()
-            if status == 200:
-                del avoided[host]
+            if status == 503:
+                avoided[host] = time.monotonic() + AVOIDED_SECONDS
+            elif status == 200:
                 self.reads.done()
                 one.judge(answer, self.found, least)
-            elif status != 503:
+            else:
                 self.found.append(f"a read was refused with {status}: {answer}")
 
     def _alarm(self, seed):
