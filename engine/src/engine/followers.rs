@@ -68,6 +68,13 @@ impl Engine {
         self.store.replace_damaged()
     }
 
+    /// Writes all checkpoints that are kept anew: those that there were are lost. Fine only where this process leads.
+    ///
+    /// Errors: those of a flush.
+    pub fn replace_checkpoints(&self) -> Result<()> {
+        self.store.replace_checkpoints()
+    }
+
     /// Whether the copy on this disk of a file that the store needs is whole.
     pub fn is_whole(&self, path: &str) -> bool {
         self.store.is_whole(path)

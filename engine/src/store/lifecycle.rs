@@ -14,12 +14,13 @@ use parking_lot::Mutex;
 
 use super::{
     LOCK, TEMPORARY, checkpoint,
+    edit::Edit,
     flush::{FlushContext, flush},
     log::Log,
     policy::CompactionLimits,
     recovery::{Recovered, discard_dead_copies, load, recover},
     sequencer::{Ingested, Sequencer},
-    superblock::Superblock,
+    superblock::{CHECKPOINTS_KEPT, Superblock},
     trusted_clock::TrustedClock,
     version::Version,
 };
@@ -361,6 +362,19 @@ impl Store {
             compaction.damaged.remove(&segment.meta().uuid);
         }
         Ok(opened.len())
+    }
+
+    /// Writes all checkpoints that are kept anew: those that there were are lost.
+    ///
+    /// Errors: as of a flush.
+    pub fn replace_checkpoints(&self) -> Result<()> {
+        let mut upkeep = self.upkeep.lock();
+        for _ in 0..CHECKPOINTS_KEPT {
+            // A checkpoint has the number of the last record, so there has to be one.
+            self.sequencer.publish_edit(Edit::default(), |_| ())?;
+            self.flush_all(&mut upkeep)?;
+        }
+        Ok(())
     }
 
     /// Whether the copy on this disk of a file that is needed is whole. Files other than segments have one checksum, and are taken for whole: whoever reads one checks it.

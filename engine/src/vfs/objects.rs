@@ -35,11 +35,18 @@ pub trait Objects: Send + Sync + 'static {
     fn put(&self, name: &str, content: &dyn VfsFile) -> io::Result<()>;
     /// Writes the content of a name to an empty file: all of it, or an error. `NotFound` where there is no such name.
     fn get(&self, name: &str, into: &dyn VfsFile) -> io::Result<()>;
-    /// All names that begin with `prefix`, sorted: `seg/` has `seg/l0/019a….seg`.
-    fn list(&self, prefix: &str) -> io::Result<Vec<String>>;
+    /// All names that begin with `prefix`, sorted, with the number of bytes of each: `seg/` has `("seg/l0/019a….seg", 245179)`.
+    fn list_sizes(&self, prefix: &str) -> io::Result<Vec<(String, u64)>>;
+    /// The same without sizes.
+    fn list(&self, prefix: &str) -> io::Result<Vec<String>> {
+        Ok(self.list_sizes(prefix)?.into_iter().map(|(name, _)| name).collect())
+    }
     /// Removes a name; one that is not there is fine.
     fn remove(&self, name: &str) -> io::Result<()>;
 }
+
+/// Room that a disk must have to be of use.
+const TRIAL_BYTES: u64 = 8 << 20;
 
 /// A disk of which some directories are in an object store.
 pub struct ObjectVfs {
@@ -142,25 +149,39 @@ impl ObjectVfs {
         is_whole: &dyn Fn(&str) -> bool,
         may_upload: &dyn Fn() -> bool,
     ) -> io::Result<Compared> {
-        let mut unnamed = BTreeSet::new();
+        let mut unnamed = BTreeMap::new();
         for directory in self.directories {
-            unnamed.extend(self.objects.list(&format!("{directory}/"))?);
+            unnamed.extend(self.objects.list_sizes(&format!("{directory}/"))?);
         }
         let mut lost = Vec::new();
         for path in needed.iter().filter(|path| self.is_stored(path)) {
-            if !unnamed.remove(path) && !self.upload_again(path, is_whole, may_upload)? {
+            let stored = unnamed.remove(path);
+            if !self.is_intact(path, stored)?
+                && !self.upload_again(path, stored.is_some(), is_whole, may_upload)?
+            {
                 lost.push(path.clone());
             }
         }
         let removed = self.removed.lock();
-        unnamed.retain(|path| !removed.has(path));
-        Ok(Compared { lost, unnamed: unnamed.into_iter().collect() })
+        let unnamed = unnamed.into_keys().filter(|path| !removed.has(path)).collect();
+        Ok(Compared { lost, unnamed })
     }
 
-    /// Returns whether the object is there now, or needs not be.
+    /// Whether an object is there that is as long as the copy on the disk, if there is one: another one was cut off, or replaced.
+    fn is_intact(&self, path: &str, stored: Option<u64>) -> io::Result<bool> {
+        let Some(stored) = stored else { return Ok(false) };
+        match self.disk.open(path) {
+            Ok(file) => Ok(file.len()? == stored),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether the object is there now, or needs not be. One that `is_there` and is not what it was gives way.
     fn upload_again(
         &self,
         path: &str,
+        is_there: bool,
         is_whole: &dyn Fn(&str) -> bool,
         may_upload: &dyn Fn() -> bool,
     ) -> io::Result<bool> {
@@ -176,10 +197,13 @@ impl ObjectVfs {
         if self.removed.lock().has(path) {
             return Ok(true);
         }
-        match may_upload() {
-            true => self.objects.put(path, &*file).map(|()| true),
-            false => Err(io::ErrorKind::PermissionDenied.into()),
+        if !may_upload() {
+            return Err(io::ErrorKind::PermissionDenied.into());
         }
+        if is_there {
+            self.objects.remove(path)?;
+        }
+        self.objects.put(path, &*file).map(|()| true)
     }
 
     /// Fetches a file that another process has uploaded, where the disk lacks it.
@@ -200,6 +224,22 @@ impl ObjectVfs {
             }
         }
         Ok(())
+    }
+
+    fn create_parent(&self, path: &str) -> io::Result<()> {
+        path.rsplit_once('/').map_or(Ok(()), |(directory, _)| self.disk.create_dir(directory))
+    }
+
+    /// Whether the disk takes writes: a file of some size is made on it.
+    ///
+    /// Errors: why it does not.
+    pub fn try_disk(&self) -> io::Result<()> {
+        const PATH: &str = "tmp/trial";
+        ignore_missing(self.disk.remove(PATH))?;
+        let file = self.create(PATH)?;
+        let tried = file.allocate(TRIAL_BYTES).and_then(|()| file.sync());
+        self.disk.remove(PATH)?;
+        tried
     }
 
     /// Whether files at a path, or below it, are in the store.
@@ -308,7 +348,14 @@ impl Vfs for ObjectVfs {
             // It would never be uploaded. Files are made under another name, and get theirs when they are whole.
             return Err(io::ErrorKind::Unsupported.into());
         }
-        self.disk.create(path)
+        match self.disk.create(path) {
+            // The directory may be deleted at any time, and is made again.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.create_parent(path)?;
+                self.disk.create(path)
+            }
+            created => created,
+        }
     }
 
     fn open(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
@@ -327,6 +374,7 @@ impl Vfs for ObjectVfs {
             self.removed.lock().forget(to);
             drop(claim);
             self.objects.put(to, &*file)?;
+            self.create_parent(to)?;
         }
         self.disk.rename(from, to)
     }
@@ -529,6 +577,16 @@ mod tests {
         objects.remove("seg/l0/a.seg").unwrap();
         assert!(compare(&names[..1], true, false).is_err(), "it may not any more");
         assert_eq!(compare(&names[..1], false, true).unwrap().lost, names[..1], "damaged");
+        // One that was cut off is replaced.
+        write(&vfs, "seg/l0/a.seg", b"rows").unwrap();
+        objects.remove("seg/l0/a.seg").unwrap();
+        let short = disk();
+        short.set_file("short", Some(b"ro".to_vec()));
+        objects.put("seg/l0/a.seg", &*short.open("short").unwrap()).unwrap();
+        assert_eq!(compare(&names[..1], false, true).unwrap().lost, names[..1]);
+        assert!(compare(&names[..1], true, true).unwrap().lost.is_empty());
+        assert_eq!(objects.list_sizes("seg/l0/a").unwrap(), [(names[0].clone(), 4)]);
+        objects.remove("seg/l0/a.seg").unwrap();
         // What was removed in between must not come back.
         vfs.remove("seg/l0/c.seg").unwrap();
         vfs.purge().unwrap();

@@ -74,9 +74,11 @@ impl Objects for SimObjects {
         into.write_at(0, &bytes?)
     }
 
-    fn list(&self, prefix: &str) -> io::Result<Vec<String>> {
-        let begins = |name: &&String| name.starts_with(prefix);
-        self.call(|files| Ok(files.keys().filter(begins).cloned().collect()))
+    fn list_sizes(&self, prefix: &str) -> io::Result<Vec<(String, u64)>> {
+        self.call(|files| {
+            let found = files.iter().filter(|(name, _)| name.starts_with(prefix));
+            Ok(found.map(|(name, content)| (name.clone(), content.len() as u64)).collect())
+        })
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {

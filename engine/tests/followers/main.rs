@@ -488,3 +488,47 @@ fn a_damaged_copy_is_fetched_again() {
         disk.set_file(&path, Some(content));
     }
 }
+
+#[test]
+fn checkpoints_that_are_lost_are_written_anew() {
+    let mut world = World::new(1);
+    let engine = world.start_leader(0).unwrap();
+    for round in 0..4 {
+        send(&engine, &[round], round, round).unwrap();
+        engine.flush().unwrap();
+    }
+    assert!(world.log.forgotten() > 0, "the log alone does not do");
+    let checkpoints = || world.objects.list("ckpt/").unwrap();
+    for name in checkpoints() {
+        world.objects.remove(&name).unwrap();
+    }
+    let open = || {
+        let vfs = world.vfs(&SimVfs::new());
+        Engine::open_follower(vfs, Arc::new(world.log.another()), world.options())
+    };
+    assert!(open().is_err());
+    engine.replace_checkpoints().unwrap();
+    let needed = engine.files();
+    assert!(checkpoints().len() == 2 && checkpoints().iter().all(|name| needed.contains(name)));
+    assert_eq!(shown(&open().unwrap()), shown(&engine));
+}
+
+#[test]
+fn a_directory_that_is_deleted_while_it_is_used_is_made_again() {
+    let mut world = World::new(1);
+    let engine = world.start_leader(0).unwrap();
+    let follower = world.start_follower(1).unwrap();
+    let vfs = world.processes[0].vfs.clone().unwrap();
+    for round in 0..3 {
+        for disk in [&world.processes[0].disk, &world.processes[1].disk] {
+            disk.files().keys().for_each(|path| disk.set_file(path, None));
+        }
+        send(&engine, &[round * 2, round * 2 + 1], round, round).unwrap();
+        engine.flush().unwrap();
+        engine.compact().unwrap();
+        follower.follow().unwrap();
+        assert_eq!(shown(&follower), shown(&engine));
+    }
+    vfs.try_disk().unwrap();
+    assert!(!world.processes[0].disk.files().keys().any(|path| path.contains("trial")));
+}

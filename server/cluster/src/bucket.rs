@@ -265,14 +265,15 @@ impl Objects for Bucket {
         })
     }
 
-    fn list(&self, prefix: &str) -> io::Result<Vec<String>> {
+    fn list_sizes(&self, prefix: &str) -> io::Result<Vec<(String, u64)>> {
         let (store, path) = (Arc::clone(&self.store), self.path(prefix.trim_end_matches('/')));
         let root = format!("{}/", self.root);
         self.calls.wait(CALL_TIME_MAX, async move {
             let mut names = Vec::new();
             let mut stream = store.list(Some(&path));
             while let Some(object) = stream.next().await.transpose().map_err(io_error)? {
-                names.extend(object.location.as_ref().strip_prefix(&root).map(str::to_owned));
+                let name = object.location.as_ref().strip_prefix(&root);
+                names.extend(name.map(|name| (name.to_owned(), object.size)));
             }
             names.sort();
             Ok(names)
@@ -312,7 +313,11 @@ fn io_error(error: object_store::Error) -> io::Error {
         E::PermissionDenied { .. } | E::Unauthenticated { .. } => io::ErrorKind::PermissionDenied,
         _ => io::ErrorKind::Other,
     };
-    io::Error::new(kind, error)
+    match kind {
+        // The path is in the error of whoever asked for it.
+        io::ErrorKind::NotFound => io::Error::new(kind, "the bucket has no such object"),
+        kind => io::Error::new(kind, error),
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,9 @@ const AGAIN: Duration = Duration::from_secs(60);
 /// An object that nothing has named for so long is of a process that ended before it could be named.
 const ORPHAN_AFTER: Duration = Duration::from_secs(86_400);
 
+/// How long a disk may take no writes while this process leads.
+const DISK_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// When the bucket was looked after, and what was missing.
 #[derive(Default)]
 pub struct BucketUpkeep {
@@ -35,6 +38,7 @@ pub struct BucketUpkeep {
     unnamed: Mutex<BTreeMap<String, Instant>>,
     lost: AtomicUsize,
     replaced: Mutex<Option<Instant>>,
+    disk_failed: Mutex<Option<Instant>>,
 }
 
 impl BucketUpkeep {
@@ -56,6 +60,21 @@ impl BucketUpkeep {
             *replaced = Some(Instant::now());
         }
         is_due
+    }
+
+    /// Whether the disk of this process has taken no writes for so long that another one should lead. It is tried where the store is in trouble.
+    pub fn disk_is_of_no_use(&self, files: &ObjectVfs, engine: &Engine) -> bool {
+        let failure = engine.trouble().and_then(|_| files.try_disk().err());
+        let mut since = self.disk_failed.lock();
+        let Some(failure) = failure else {
+            *since = None;
+            return false;
+        };
+        let is_over = since.get_or_insert_with(Instant::now).elapsed() > DISK_TIME_MAX;
+        if is_over {
+            error!(error = %failure, "the data directory takes no writes; this process ends, so that another one leads");
+        }
+        is_over
     }
 
     /// Fetches damaged copies anew.
@@ -91,12 +110,24 @@ impl BucketUpkeep {
                 return warn!(error = %failed, "the bucket could not be looked after; tried again soon");
             }
         };
-        *self.next.lock() = Some(Instant::now() + EVERY);
         // What was merged away meanwhile is not missing, and what was uploaded meanwhile may be named by now.
         let named = engine.files();
         lost.retain(|path| named.contains(path));
         for path in &lost {
             error!(path, "the bucket has lost an object, and there is no copy here that is whole");
+        }
+        // What a checkpoint says is in memory.
+        if lost.iter().any(|path| path.starts_with("ckpt/")) {
+            match engine.replace_checkpoints() {
+                Ok(()) => {
+                    warn!("checkpoints that were lost are written anew");
+                    lost.retain(|path| !path.starts_with("ckpt/"));
+                }
+                Err(failed) => warn!(error = %failed, "checkpoints could not be written anew"),
+            }
+        }
+        if lost.is_empty() {
+            *self.next.lock() = Some(Instant::now() + EVERY);
         }
         self.lost.store(lost.len(), Ordering::Relaxed);
         let orphans = self.orphans(unnamed.into_iter().filter(|path| !named.contains(path)));

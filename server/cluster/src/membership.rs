@@ -348,7 +348,14 @@ impl Member {
             // How many processes there are, which those that follow read with the log. Where that fails, it is as it was.
             if is_said && this.leads() {
                 let leader = Arc::clone(&this);
-                drop(tokio::task::spawn_blocking(move || leader.parts.log.look()).await);
+                let looked = move || {
+                    if leader.bucket.disk_is_of_no_use(&leader.parts.files, &leader.parts.engine) {
+                        leader.is_lost.store(true, Ordering::Relaxed);
+                        leader.lease.get().into_iter().for_each(Lease::release);
+                    }
+                    leader.parts.log.look()
+                };
+                drop(tokio::task::spawn_blocking(looked).await);
                 this.look_after_bucket();
             }
             if this.bucket.must_replace(&this.parts.engine) {

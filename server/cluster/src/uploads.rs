@@ -191,8 +191,8 @@ impl<O: Objects> Objects for AnnouncedObjects<O> {
         self.objects.get(name, into)
     }
 
-    fn list(&self, prefix: &str) -> io::Result<Vec<String>> {
-        self.objects.list(prefix)
+    fn list_sizes(&self, prefix: &str) -> io::Result<Vec<(String, u64)>> {
+        self.objects.list_sizes(prefix)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
