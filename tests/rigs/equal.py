@@ -58,7 +58,7 @@ DIMENSIONS = {
     "code": tuple(str(n) for n in range(200)),
 }
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Auckland", "America/Sao_Paulo")
-SETTLED_SECONDS = 120
+SETTLED_SECONDS, IDLE_SECONDS, FLUSH_SECONDS = 120, 6, 65
 # A statement of SQL that the directory's process answers in several ways itself is asked so often, to know them.
 AGAIN = 12
 DIGITS = 12
@@ -196,17 +196,20 @@ class Comparison:
             time.sleep(0.1)
         for number in range(0, EVENTS_AFTER, BATCH_EVENTS):
             self._send([self.own.host, self.hosts[number // BATCH_EVENTS % NODES]], BATCH_EVENTS)
+        self._wait_until_idle()
         if rig.arguments.sabotage:
             must(Connection(self.hosts[0], self.key), "POST", "/v1/events", {"events": [self._event()]})
 
     def _wait_until_idle(self):
-        """Until nothing is merged any more: what is moved and what stays have the same files then."""
-        limit, last = time.monotonic() + SETTLED_SECONDS, None
-        while (seen := sorted(str(path) for path in self.rig.folder.glob("data/seg/**/*.seg"))) != last:
+        """Until nothing is merged any more: all have merged the same then, on which the last digits of estimates and sizes depend."""
+        limit, last, since = time.monotonic() + SETTLED_SECONDS, None, 0
+        while time.monotonic() < since + IDLE_SECONDS or last is None:
+            seen = sorted(str(path) for path in self.rig.folder.glob("*/seg/**/*.seg"))
+            if seen != last:
+                last, since = seen, time.monotonic()
             if time.monotonic() > limit:
                 raise Failed("the store goes on merging")
-            last = seen
-            time.sleep(3)
+            time.sleep(0.2)
 
     def restore(self):
         """A backup of the three processes, in an ordinary directory."""
@@ -218,6 +221,7 @@ class Comparison:
         self.restored = self.rig.start(
             folder / "restored", environment=self.settings, log=folder / "restored.log"
         )
+        self._wait_until_idle()
 
     # ---- Queries -----------------------------------------------------------------------------
 
@@ -234,8 +238,9 @@ class Comparison:
                 return
             query = self._draw(lots, grammar)
             host = lots.choice(hosts)
-            # The end of an hour, or of a minute, may lie between the two.
-            for _ in range(2):
+            # The end of an hour, or of a minute, may lie between the two; and one may have written its memory to a segment, which the other does within a minute.
+            for pause in (0, 0, 1, FLUSH_SECONDS):
+                time.sleep(pause)
                 right = self._answer(connections, self.own.host, query)
                 answer = self._answer(connections, host, query)
                 if right == answer:
