@@ -62,7 +62,7 @@ pub mod remote {
         inspect::{MovedFiles, moved_files},
         store::{Log, LogWriter, SimLog, Superblock},
         vfs::{
-            objects::{Compared, ObjectVfs, Objects},
+            objects::{ObjectVfs, Objects, Reconciled},
             sim_objects::SimObjects,
         },
         wal::{AppendError, LogEnd, LogMeters, LogTail, Record, records_of_group},

@@ -239,12 +239,15 @@ class Comparison:
             query = self._draw(lots, grammar)
             host = lots.choice(hosts)
             # The end of an hour, or of a minute, may lie between the two; and one may have written its memory to a segment, which the other does within a minute.
-            for pause in (0, 0, 1, FLUSH_SECONDS):
+            for pause in (0, 0, 1, FLUSH_SECONDS) if depends_on_time(query) else (0,):
                 time.sleep(pause)
                 right = self._answer(connections, self.own.host, query)
                 answer = self._answer(connections, host, query)
                 if right == answer:
                     break
+            if 503 in (right[0], answer[0]):
+                # This machine is too busy for SQL.
+                right, answer = (self._answer(connections, one, query) for one in (self.own.host, host))
             if right != answer and query.kind == "sql":
                 right, answer = self._judge_sql(connections, query, right, answer)
             with self.lock:
@@ -346,6 +349,11 @@ class Comparison:
             return {"from": day.date().isoformat(), "to": (day + timedelta(days=lots.choice((1, 7)))).date().isoformat()}
         one, two = sorted(begin + (end - begin) * lots.random() for _ in range(2))
         return {"from": iso(one), "to": iso(two + timedelta(hours=1))}
+
+
+def depends_on_time(query):
+    """Whether the answer has a window that ends now, or an estimate or a size that depends on what is in memory."""
+    return query.kind in ("embed", "list") or "_approx" in query.path
 
 
 def short(answer):

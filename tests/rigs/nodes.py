@@ -6,7 +6,7 @@ process and ask another at once: what was acknowledged there has to be seen here
 killed, with or without their directory; stopped for longer than a lease, and woken up; cut off from all others, or from the
 database and the bucket; the database itself fails over to its synchronous standby; and the bucket fails one call
 in fifty. A process that ends by itself, because another one leads, is started again as a supervisor would. Meanwhile an alert rule
-fires for a tenant at each misfortune.
+fires for a tenant at each fault.
 
 Each process is in a network of its own where the machine allows that, and half of the cuts pull its cable; the others are made by
 proxies.
@@ -38,13 +38,13 @@ WRITERS, WATCHERS = 4, 2
 PATIENCE_SECONDS, READ_PATIENCE_SECONDS = 4, 2
 # So long a balancer sends nothing to a process that did not answer.
 AVOIDED_SECONDS = 1
-# Between two misfortunes.
+# Between two faults.
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.2, 2.5
 # Longer than a lease of six seconds.
 STOPPED_SECONDS_MIN, STOPPED_SECONDS_MAX = 6.5, 9.0
 # Without the time that the database needs for itself: here it is made anew on two busy cores.
 BUCKET_FAILURE = 0.02
-# Of other processes, after each misfortune: fewer would show little.
+# Of other processes, after each fault: fewer would show little.
 READS_MIN = 5
 ALARM_ATTEMPTS = 600
 # Then everybody is compared with the ledger.
@@ -60,25 +60,25 @@ def options(parser):
     parser.add_argument("--failovers", type=int, default=1)
     # A lease, its margin, and the way to the next process: ten on a machine that does nothing else.
     parser.add_argument("--pause-seconds", type=float, default=25)
-    parser.add_argument("--apart", action="store_true", help="all are ready again before the next misfortune: pauses are those of one")
+    parser.add_argument("--apart", action="store_true", help="all are ready again before the next fault: pauses are those of one")
     parser.add_argument("--rate", type=float, default=0, help="batches a second of each writer; as many as it can where it is 0")
 
 
 def run(rig):
     cluster = Cluster(rig)
     arguments = rig.arguments
-    misfortunes = ["kill"] * arguments.kills + ["pause"] * arguments.pauses
-    misfortunes += ["cut"] * arguments.cuts + ["failover"] * arguments.failovers
-    cluster.lots.shuffle(misfortunes)
-    for first in range(0, len(misfortunes), ROUND):
-        cluster.round(misfortunes[first : first + ROUND])
+    faults = ["kill"] * arguments.kills + ["pause"] * arguments.pauses
+    faults += ["cut"] * arguments.cuts + ["failover"] * arguments.failovers
+    cluster.lots.shuffle(faults)
+    for first in range(0, len(faults), ROUND):
+        cluster.round(faults[first : first + ROUND])
         if cluster.wrong():
             break
     if max(cluster.writes.longest, cluster.writes.of_failovers) > arguments.pause_seconds:
         cluster.found.append("writes paused for longer")
     if max(cluster.reads.longest, cluster.reads.of_failovers) > arguments.pause_seconds:
         cluster.found.append("reads paused for longer")
-    if sum(one.asked for one in cluster.watched) < READS_MIN * len(misfortunes):
+    if sum(one.asked for one in cluster.watched) < READS_MIN * len(faults):
         cluster.found.append("hardly any read of another process was answered")
     return cluster.wrong(), cluster.summary()
 
@@ -226,7 +226,7 @@ class Cluster:
 
     # ---- One round ---------------------------------------------------------------------------
 
-    def round(self, misfortunes):
+    def round(self, faults):
         self.stopping = threading.Event()
         self.writes.done(), self.reads.done()
         self.is_failing_over = False
@@ -246,7 +246,7 @@ class Cluster:
         for client in clients:
             client.start()
         try:
-            self._befall(misfortunes, clients)
+            self._inject(faults, clients)
             self.settle()
         finally:
             self.stopping.set()
@@ -257,14 +257,14 @@ class Cluster:
         time.sleep(1)
         self._compare()
 
-    def _befall(self, misfortunes, clients):
-        for misfortune in misfortunes:
+    def _inject(self, faults, clients):
+        for fault in faults:
             alarm = threading.Thread(target=self._alarm, args=(self.lots.random(),))
             alarm.start()
             clients.append(alarm)
             time.sleep(self.lots.uniform(PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX))
-            getattr(self, misfortune)()
-            self.seen[misfortune] += 1
+            getattr(self, fault)()
+            self.seen[fault] += 1
             if self.rig.arguments.apart:
                 self.settle()
 

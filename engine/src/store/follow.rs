@@ -66,7 +66,7 @@ impl Store {
 
     /// Applies what is new. Returns where the log ended.
     fn apply_new(&self, upkeep: &mut Upkeep) -> Result<LogTail> {
-        let Upkeep { recent, unshown, .. } = upkeep;
+        let Upkeep { recent, leftover_copies, .. } = upkeep;
         if !self.sequencer.follows() {
             return Err(Error::invalid("store", "is not followed here: this process leads"));
         }
@@ -97,7 +97,7 @@ impl Store {
         }
         // Everything that may fail comes before anything is changed.
         // What is fetched for it may stay on the disk, and the next version may not name it.
-        unshown.extend(recovery::named_files(&next.tree)?);
+        leftover_copies.extend(recovery::named_files(&next.tree)?);
         let segments = self.segments_of(&next.tree, &before.segments)?;
         let runs_before = self.sequencer.id_runs();
         let runs = self.runs_of(&next.tree, &runs_before)?;
@@ -112,14 +112,14 @@ impl Store {
             remember_ids(&mut ids, rows, seed);
         }
         next.segments = Segments::new(segments);
-        unshown.extend(segment_paths(&before.segments));
-        unshown.extend(run_paths(&runs_before));
+        leftover_copies.extend(segment_paths(&before.segments));
+        leftover_copies.extend(run_paths(&runs_before));
         for path in segment_paths(&next.segments).iter().chain(&runs_after) {
-            unshown.remove(path);
+            leftover_copies.remove(path);
         }
         self.sequencer.show(next, |dedup| *dedup = ids);
         // Whoever has one of them open reads on. A copy that cannot be removed is tried again with the next version.
-        unshown.retain(|path| self.vfs.discard_copy(path).is_err());
+        leftover_copies.retain(|path| self.vfs.discard_copy(path).is_err());
         Ok(tail)
     }
 

@@ -34,7 +34,7 @@ use crate::{
     batch::Batch,
     column::Rows,
     error::{Error, IoContext, Limit, Result},
-    ids,
+    ids::{self, IdRun},
     keyspace::{Txn, checkpoint as keyspace_checkpoint},
     segment::{self, Database, Segment},
     vfs::Vfs,
@@ -140,7 +140,7 @@ pub(super) struct Upkeep {
     /// When a flush failed, until one succeeds.
     failed_at_ms: Option<i64>,
     /// While another process is followed: copies that were fetched for a version that was not shown, or could not be removed.
-    pub(super) unshown: BTreeSet<String>,
+    pub(super) leftover_copies: BTreeSet<String>,
     /// While another process is followed: rows that no segment holds, each with the number of its record. A flush takes those up to one away.
     pub(super) recent: Vec<(u64, Arc<Rows>)>,
 }
@@ -255,7 +255,7 @@ impl Store {
             sequencer,
             compaction: Mutex::new(Compaction::default()),
             upkeep: Mutex::new(Upkeep {
-                unshown: BTreeSet::new(),
+                leftover_copies: BTreeSet::new(),
                 superblock,
                 frozen: None,
                 active_since_ms,
@@ -356,6 +356,13 @@ impl Store {
         // Neither a follower's next version nor a flush comes in between.
         let upkeep = self.upkeep.lock();
         self.sequencer.replace_segments(&opened);
+        let named = self.files_of(&upkeep.superblock);
+        for path in opened.iter().map(|segment| segment.meta().path()) {
+            if !named.contains(&path) {
+                // It was merged away meanwhile: the new copy must not stay.
+                self.vfs.discard_copy(&path).at(&path)?;
+            }
+        }
         drop(upkeep);
         let mut compaction = self.compaction.lock();
         for segment in &opened {
@@ -377,11 +384,23 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the copy on this disk of a file that is needed is whole. Files other than segments have one checksum, and are taken for whole: whoever reads one checks it.
+    /// Whether the copy on this disk of a file that is needed is whole: all of it is read.
     pub fn is_whole(&self, path: &str) -> bool {
-        let version = self.version();
-        let segment = version.segments.iter().find(|segment| segment.meta().path() == path);
-        segment.is_none_or(|segment| segment.verify().is_ok())
+        let (version, runs) = (self.version(), self.sequencer.id_runs());
+        let (database, view) = (self.database(), || self.vfs.map(path).at(path));
+        if let Some(segment) = version.segments.iter().find(|one| one.meta().path() == path) {
+            let copy =
+                view().and_then(|view| Segment::open(view, segment.meta().clone(), database));
+            return copy.and_then(|copy| copy.verify()).is_ok();
+        }
+        if let Some(run) = runs.iter().find(|run| run.meta().path() == path) {
+            let copy = view().and_then(|view| IdRun::open(view, run.meta().clone(), database.id));
+            return copy.and_then(|copy| copy.verify()).is_ok();
+        }
+        let checkpoints = self.upkeep.lock().superblock.checkpoints.clone();
+        let checkpoint = checkpoints.iter().find(|one| keyspace_checkpoint::path(one.lsn) == path);
+        checkpoint
+            .is_some_and(|one| keyspace_checkpoint::read(&*self.vfs, database.id, one.lsn).is_ok())
     }
 
     /// Throws copies of files away that nothing names. Returns those of which the copy could not be removed.

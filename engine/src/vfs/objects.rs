@@ -46,7 +46,7 @@ pub trait Objects: Send + Sync + 'static {
 }
 
 /// Room that a disk must have to be of use.
-const TRIAL_BYTES: u64 = 8 << 20;
+const PROBE_BYTES: u64 = 8 << 20;
 
 /// A disk of which some directories are in an object store.
 pub struct ObjectVfs {
@@ -79,9 +79,9 @@ impl Drop for Claim<'_> {
     }
 }
 
-/// What a comparison of the object store with the files that are needed has found.
+/// How the object store and the files that are needed differ.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct Reconciled {
     /// Needed, and neither there nor on the disk as a whole. Sorted as they were named.
     pub lost: Vec<String>,
     /// There, not needed, and not removed by this process. Sorted.
@@ -143,12 +143,12 @@ impl ObjectVfs {
     /// Compares the files that the store of records needs with what is there. Uploads those of `needed` that are missing and of which the disk has a copy that is whole, while it may.
     ///
     /// Errors: those of the object store; `PermissionDenied` where it may not any more.
-    pub fn restore_lost(
+    pub fn reconcile(
         &self,
         needed: &[String],
         is_whole: &dyn Fn(&str) -> bool,
         may_upload: &dyn Fn() -> bool,
-    ) -> io::Result<Compared> {
+    ) -> io::Result<Reconciled> {
         let mut unnamed = BTreeMap::new();
         for directory in self.directories {
             unnamed.extend(self.objects.list_sizes(&format!("{directory}/"))?);
@@ -164,7 +164,7 @@ impl ObjectVfs {
         }
         let removed = self.removed.lock();
         let unnamed = unnamed.into_keys().filter(|path| !removed.has(path)).collect();
-        Ok(Compared { lost, unnamed })
+        Ok(Reconciled { lost, unnamed })
     }
 
     /// Whether an object is there that is as long as the copy on the disk, if there is one: another one was cut off, or replaced.
@@ -233,11 +233,11 @@ impl ObjectVfs {
     /// Whether the disk takes writes: a file of some size is made on it.
     ///
     /// Errors: why it does not.
-    pub fn try_disk(&self) -> io::Result<()> {
-        const PATH: &str = "tmp/trial";
+    pub fn probe_disk(&self) -> io::Result<()> {
+        const PATH: &str = "tmp/probe";
         ignore_missing(self.disk.remove(PATH))?;
         let file = self.create(PATH)?;
-        let tried = file.allocate(TRIAL_BYTES).and_then(|()| file.sync());
+        let tried = file.allocate(PROBE_BYTES).and_then(|()| file.sync());
         self.disk.remove(PATH)?;
         tried
     }
@@ -270,7 +270,7 @@ impl ObjectVfs {
         let fetched = format!("tmp/{name}.fetched");
         ignore_missing(self.disk.remove(&fetched))?;
         let get = || -> io::Result<()> {
-            let file = self.disk.create(&fetched)?;
+            let file = self.create(&fetched)?;
             self.objects.get(path, &*file)?;
             file.sync()?;
             check.map_or(Ok(()), |check| check(self.disk.map(&fetched)?))?;
@@ -569,9 +569,9 @@ mod tests {
         objects.remove("seg/l0/a.seg").unwrap();
         objects.remove("seg/l0/b.seg").unwrap();
         one.remove("seg/l0/b.seg").unwrap();
-        let compare = |names, is_whole: bool, may| vfs.restore_lost(names, &|_| is_whole, &|| may);
+        let compare = |names, is_whole: bool, may| vfs.reconcile(names, &|_| is_whole, &|| may);
         let compared = compare(&names[..2], true, true).unwrap();
-        let expected = Compared { lost: vec![names[1].clone()], unnamed: vec![names[2].clone()] };
+        let expected = Reconciled { lost: vec![names[1].clone()], unnamed: vec![names[2].clone()] };
         assert_eq!(compared, expected);
         assert_eq!(objects.list("seg/").unwrap(), ["seg/l0/a.seg", "seg/l0/c.seg"]);
         objects.remove("seg/l0/a.seg").unwrap();
@@ -590,7 +590,7 @@ mod tests {
         // What was removed in between must not come back.
         vfs.remove("seg/l0/c.seg").unwrap();
         vfs.purge().unwrap();
-        assert_eq!(compare(&names[..1], true, true).unwrap(), Compared::default());
+        assert_eq!(compare(&names[..1], true, true).unwrap(), Reconciled::default());
     }
 
     #[test]

@@ -329,6 +329,16 @@ impl World {
     }
 }
 
+/// A leader with so many segments of two events each: ids 0 and 1, 2 and 3, and so on.
+fn leader_with(world: &mut World, segments: u64) -> Engine {
+    let engine = world.start_leader(0).unwrap();
+    for number in 0..segments {
+        send(&engine, &[number * 2, number * 2 + 1], number, number).unwrap();
+        engine.flush().unwrap();
+    }
+    engine
+}
+
 /// Stores events with these ids, and a key with them. Whether each was a duplicate.
 fn send(engine: &Engine, ids: &[u64], key: u64, value: u64) -> Result<Vec<bool>> {
     let mut batch = engine.batch(Namespace(1));
@@ -428,11 +438,7 @@ fn processes_on_one_log_agree_and_lose_nothing() {
 #[test]
 fn a_log_that_lost_its_newest_records_still_finds_its_files() {
     let mut world = World::new(1);
-    let engine = world.start_leader(0).unwrap();
-    for round in 0..2 {
-        send(&engine, &[round * 2, round * 2 + 1], round, round).unwrap();
-        engine.flush().unwrap();
-    }
+    let engine = leader_with(&mut world, 2);
     let (standby, objects) = (world.log.standby(), world.objects.list("seg/").unwrap());
     // Behind its back the segments are merged to one, which a checkpoint names.
     engine.compact().unwrap();
@@ -457,11 +463,7 @@ fn a_log_that_lost_its_newest_records_still_finds_its_files() {
 #[test]
 fn a_damaged_copy_is_fetched_again() {
     let mut world = World::new(1);
-    let engine = world.start_leader(0).unwrap();
-    for round in 0..2 {
-        send(&engine, &[round * 2, round * 2 + 1], round, round).unwrap();
-        engine.flush().unwrap();
-    }
+    let engine = leader_with(&mut world, 2);
     drop(engine);
     let right = shown(&world.start_follower(1).unwrap());
     for leads in [true, false] {
@@ -492,11 +494,7 @@ fn a_damaged_copy_is_fetched_again() {
 #[test]
 fn checkpoints_that_are_lost_are_written_anew() {
     let mut world = World::new(1);
-    let engine = world.start_leader(0).unwrap();
-    for round in 0..4 {
-        send(&engine, &[round], round, round).unwrap();
-        engine.flush().unwrap();
-    }
+    let engine = leader_with(&mut world, 4);
     assert!(world.log.forgotten() > 0, "the log alone does not do");
     let checkpoints = || world.objects.list("ckpt/").unwrap();
     for name in checkpoints() {
@@ -529,6 +527,6 @@ fn a_directory_that_is_deleted_while_it_is_used_is_made_again() {
         follower.follow().unwrap();
         assert_eq!(shown(&follower), shown(&engine));
     }
-    vfs.try_disk().unwrap();
-    assert!(!world.processes[0].disk.files().keys().any(|path| path.contains("trial")));
+    vfs.probe_disk().unwrap();
+    assert!(!world.processes[0].disk.files().keys().any(|path| path.contains("probe")));
 }

@@ -33,7 +33,7 @@ mod log;
 mod lease;
 
 mod bucket_upkeep;
-mod files_ahead;
+mod prefetcher;
 
 mod membership;
 
@@ -43,10 +43,10 @@ mod migrate;
 
 pub use bucket::{Bucket, BucketUrl};
 pub use calls::Calls;
-pub use files_ahead::FilesAhead;
 pub use log::{Head, Identity, PostgresLog};
 pub use membership::{Membership, Standing};
 pub use migrate::{Migrated, migrate};
 pub use node::{Location, Node};
+pub use prefetcher::Prefetcher;
 pub use session::DatabaseSession;
 pub use uploads::{AnnouncedObjects, Upload, Uploads};

@@ -15,7 +15,6 @@ use std::{
         Arc,
         atomic::{self, AtomicI64},
     },
-    thread,
     time::{Duration, Instant},
 };
 
@@ -50,10 +49,9 @@ const READ_TIME_MAX: Duration = Duration::from_secs(120);
 const SECRET_BYTES: usize = 32;
 /// How far the clocks of this machine and of the database may be apart.
 const CLOCK_DIFFERENCE_MAX_MS: i64 = 500;
-/// How long an erasure waits for other processes before it is tried again, and how often they are looked at. One that has died is not waited for any more by
+/// How long an erasure waits for other processes before it is tried again. One that has died is not waited for any more by
 /// then: other erasures come after this one.
 const OTHERS_TIME_MAX: Duration = Duration::from_secs(13);
-const OTHERS_EVERY: Duration = Duration::from_millis(200);
 /// Longest time for a vacuum.
 const VACUUM_TIME_MAX: Duration = Duration::from_secs(600);
 
@@ -341,7 +339,7 @@ impl PostgresLog {
         let rows = self.session.run(move |client| async move {
             let values: [Value<'_>; 3] =
                 [(&first, Type::INT4), (&last, Type::INT4), (&schema::FORMAT_WRITTEN, Type::INT4)];
-            client.query_typed(schema::STRANGERS, &values).await
+            client.query_typed(schema::INCOMPATIBLE, &values).await
         });
         let Some(row) = rows.map_err(|failure| failure.error())?.into_iter().next() else {
             return Ok(());
@@ -371,32 +369,25 @@ impl PostgresLog {
     }
 
     /// Waits until all processes that are there have applied the log as it is now, and so have dropped their copies of files that it names no more; and those that they
-    /// have fetched ahead for a record that did not come.
+    /// have prefetched for a record that did not come.
     ///
     /// Errors: one has not, in time. One that was away for ten seconds is waited for no longer: it answers nothing before it has dropped them.
     fn wait_for_others(&self) -> Result<()> {
         let (head, _) = self.read(i64::MAX - 1, POLL_TIME_MAX)?;
         let fetched = uploads::announce(&self.session, "").map_err(|failure| failure.error())?;
-        let (own, last, start) = (self.identity.own, head.lsn_next - 1, Instant::now());
-        loop {
-            let behind = self.session.run(move |client| async move {
-                let values: [Value<'_>; 3] =
-                    [(&own, Type::UUID), (&last, Type::INT8), (&fetched, Type::INT8)];
-                let rows = client.query_typed(schema::BEHIND, &values).await?;
-                Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0)))
-            });
-            match behind.map_err(|failure| failure.error())? {
-                0 => return Ok(()),
-                count if start.elapsed() > OTHERS_TIME_MAX => {
-                    let detail = format!("{count} processes have not applied record {last} yet");
-                    return Err(Error::Io {
-                        place: "inlay.nodes".to_owned(),
-                        kind: std::io::ErrorKind::TimedOut,
-                        detail,
-                    });
-                }
-                _ => thread::sleep(OTHERS_EVERY),
-            }
+        let (own, last) = (self.identity.own, head.lsn_next - 1);
+        let behind = self.session.wait_until_zero(OTHERS_TIME_MAX, move |client| async move {
+            let values: [Value<'_>; 3] =
+                [(&own, Type::UUID), (&last, Type::INT8), (&fetched, Type::INT8)];
+            client.query_typed(schema::BEHIND, &values).await.map(|rows| rows.into_iter().next())
+        });
+        match behind.map_err(|failure| failure.error())? {
+            0 => Ok(()),
+            count => Err(Error::Io {
+                place: "inlay.nodes".to_owned(),
+                kind: std::io::ErrorKind::TimedOut,
+                detail: format!("{count} processes have not applied record {last} yet"),
+            }),
         }
     }
 

@@ -33,9 +33,9 @@ use tracing::{info, warn};
 use crate::{
     bucket_upkeep::BucketUpkeep,
     calls::{Calls, error_at},
-    files_ahead::FilesAhead,
     lease::Lease,
     log::{Head, PostgresLog},
+    prefetcher::Prefetcher,
     read_index::ReadIndex,
     schema,
     session::{DatabaseSession, Value},
@@ -108,7 +108,7 @@ struct Member {
     /// When the last turn began after which everything was applied.
     caught_up_at: Mutex<Option<Instant>>,
     turns: AtomicU64,
-    ahead: FilesAhead,
+    prefetcher: Prefetcher,
     bucket: BucketUpkeep,
 }
 
@@ -134,7 +134,7 @@ pub struct Standing {
     /// Files that the store needs and the bucket has lost, as the leader saw it last.
     pub files_lost: usize,
     /// Files that were fetched before a record named them.
-    pub files_ahead: u64,
+    pub files_prefetched: u64,
 }
 
 impl Membership {
@@ -158,11 +158,11 @@ impl Membership {
             thread: Mutex::default(),
             caught_up_at: Mutex::default(),
             turns: AtomicU64::new(0),
-            ahead: FilesAhead::default(),
+            prefetcher: Prefetcher::default(),
             bucket: BucketUpkeep::default(),
         });
         member.follow()?;
-        member.ahead.begin();
+        member.prefetcher.begin();
         member.lead_if_free();
         member.parts.calls.spawn(Member::keep_saying(Arc::downgrade(&member)));
         member.parts.calls.spawn(Member::keep_fetching(Arc::downgrade(&member)));
@@ -298,7 +298,7 @@ impl Membership {
             nodes: self.nodes(),
             log_reads: member.turns.load(Ordering::Relaxed),
             files_lost: member.bucket.lost(),
-            files_ahead: member.ahead.count(),
+            files_prefetched: member.prefetcher.count(),
         }
     }
 }
@@ -349,7 +349,11 @@ impl Member {
             if is_said && this.leads() {
                 let leader = Arc::clone(&this);
                 let looked = move || {
-                    if leader.bucket.disk_is_of_no_use(&leader.parts.files, &leader.parts.engine) {
+                    if leader.bucket.disk_has_failed(
+                        &leader.parts.files,
+                        &leader.parts.engine,
+                        Instant::now(),
+                    ) {
                         leader.is_lost.store(true, Ordering::Relaxed);
                         leader.lease.get().into_iter().for_each(Lease::release);
                     }
@@ -358,7 +362,7 @@ impl Member {
                 drop(tokio::task::spawn_blocking(looked).await);
                 this.look_after_bucket();
             }
-            if this.bucket.must_replace(&this.parts.engine) {
+            if this.bucket.must_replace(&this.parts.engine, Instant::now()) {
                 let engine = Arc::clone(&this.parts.engine);
                 drop(tokio::task::spawn_blocking(move || BucketUpkeep::replace(&engine)));
             }
@@ -399,7 +403,7 @@ impl Member {
         self.turns.fetch_add(1, Ordering::Relaxed);
         let followed = self.parts.engine.follow();
         if let Some(head) = self.parts.log.head() {
-            self.ahead.wake(head.uploads);
+            self.prefetcher.wake(head.uploads);
         }
         followed?;
         *self.caught_up_at.lock() = Some(began);
@@ -411,8 +415,8 @@ impl Member {
         while let Some(this) = member.upgrade().filter(|this| !this.is_ending() && !this.leads()) {
             let parts = &this.parts;
             let goes_on = || !this.is_ending() && !this.leads();
-            this.ahead.fetch(&parts.uploads, &parts.files, &parts.engine, goes_on).await;
-            let woken = this.ahead.woken();
+            this.prefetcher.fetch(&parts.uploads, &parts.files, &parts.engine, goes_on).await;
+            let woken = this.prefetcher.woken();
             drop(this);
             // Asleep, it holds nothing.
             let _ = tokio::time::timeout(SEEN_EVERY, woken.notified()).await;
@@ -421,12 +425,12 @@ impl Member {
 
     /// From time to time, for a process that leads.
     fn look_after_bucket(self: &Arc<Self>) {
-        if self.bucket.is_due() {
+        if self.bucket.is_due(Instant::now()) {
             let this = Arc::clone(self);
             drop(tokio::task::spawn_blocking(move || {
                 let may_change =
                     || this.lease.get().is_some_and(Lease::is_valid) && !this.is_ending();
-                this.bucket.run(&this.parts.files, &this.parts.engine, &may_change);
+                this.bucket.run(&this.parts.files, &this.parts.engine, &may_change, Instant::now());
             }));
         }
     }
@@ -469,8 +473,8 @@ impl Member {
     async fn say_seen(&self) -> bool {
         let Some(url) = self.url.lock().clone() else { return false };
         let (own, applied) = (self.own(), self.parts.engine.applied() as i64);
-        let (fetched, (first, last)) = (self.ahead.fetched(), schema::FORMATS);
-        let said = self.session.run_here(move |client| async move {
+        let (fetched, (first, last)) = (self.prefetcher.fetched(), schema::FORMATS);
+        let said = self.session.run_here_within(SEEN_EVERY, move |client| async move {
             let values: [Value<'_>; 8] = [
                 (&own, Type::UUID),
                 (&url, Type::TEXT),
@@ -483,11 +487,7 @@ impl Member {
             ];
             client.execute_typed(schema::SEEN, &values).await
         });
-        let said = tokio::time::timeout(SEEN_EVERY, said).await;
-        if !matches!(said, Ok(Ok(_))) {
-            self.session.drop_client();
-        }
-        matches!(said, Ok(Ok(_)))
+        said.await.is_ok()
     }
 
     /// Says that it goes; where that fails, it is soon too old to count.

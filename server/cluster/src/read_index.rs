@@ -15,10 +15,7 @@ use std::{
 
 use tokio_postgres::Row;
 
-use crate::{
-    schema,
-    session::{DatabaseSession, Failure},
-};
+use crate::{schema, session::DatabaseSession};
 
 /// Longest time for an answer.
 const TIME_MAX: Duration = Duration::from_secs(3);
@@ -66,19 +63,14 @@ impl ReadIndex {
     }
 
     async fn ask(&self) -> Result<End, String> {
-        let asked = self.session.run_here(|client| async move {
+        let asked = self.session.run_here_within(TIME_MAX, |client| async move {
             let rows = client.query_typed(schema::END, &[]).await?;
             let end = |row: &Row| End { lsn_next: row.get(0), chain: row.get(1) };
             Ok(rows.first().map(end))
         });
-        let late = |_| Failure::Lost("no answer".to_owned());
-        let answer = tokio::time::timeout(TIME_MAX, asked).await.map_err(late);
-        match answer.and_then(|answer| answer) {
+        match asked.await {
             Ok(end) => end.ok_or_else(|| "inlay.cluster has no row".to_owned()),
-            Err(failure) => {
-                self.session.drop_client();
-                Err(failure.error().to_string())
-            }
+            Err(failure) => Err(failure.error().to_string()),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! inlay.cluster     one row: its own id, by which objects are named; the server that it was made on; which database, who leads under which epoch and until when, where the log ends, the superblock
 //! inlay.log         a row for each group of records: its first number, how many, the epoch of its writer, checksums, bytes
 //! inlay.nodes       a row for each process: where others reach it, how much of the log it has applied, which formats it reads, when it was there last
-//! inlay.uploads     files that are in the bucket and that no record names yet, by number: other processes fetch them ahead
+//! inlay.uploads     files that are in the bucket and that no record names yet, by number: other processes prefetch them
 //! ```
 //!
 //! A transaction that changes the row of `inlay.cluster` has its lock, so appends and take-overs come one after the other: what an old leader has under way is
@@ -156,7 +156,7 @@ pub const SEEN: &str = "INSERT INTO inlay.nodes \
     SET url = $2, version = $3, applied = $4, fetched = greatest(inlay.nodes.fetched, $5), seen_at = now()";
 
 /// Other processes than `$1` that were there within ten seconds and have not applied record `$2`, or not what was announced as `$3`: they may have copies of what was
-/// dropped. An older build fetches nothing ahead, and says nothing of it.
+/// dropped. An older build prefetches nothing, and says nothing of it.
 pub const BEHIND: &str = "SELECT count(*) FROM inlay.nodes WHERE id <> $1 \
     AND (applied < $2 OR fetched < $3) AND seen_at > now() - interval '10 s'";
 
@@ -177,7 +177,7 @@ pub const NOT_FETCHED: &str = "SELECT count(*) FROM inlay.nodes \
     WHERE id <> $1 AND fetched < $2 AND seen_at > now() - interval '10 s'";
 
 /// A process that was there within ten seconds and writes no format of `$1` to `$2`, or does not read `$3`: its version, the formats that it reads, and the one that it writes.
-pub const STRANGERS: &str = "SELECT version, format_first, format_last, format_written FROM inlay.nodes \
+pub const INCOMPATIBLE: &str = "SELECT version, format_first, format_last, format_written FROM inlay.nodes \
     WHERE (format_written NOT BETWEEN $1 AND $2 OR $3 NOT BETWEEN format_first AND format_last) \
     AND seen_at > now() - interval '10 s' LIMIT 1";
 

@@ -13,13 +13,14 @@ use std::{
     future::Future,
     io,
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
 use inlay_engine::{Error, Result};
 use parking_lot::Mutex;
 use tokio_postgres::{
-    Client, Config,
+    Client, Config, Row,
     config::{Host, SslMode},
     error::{Severity, SqlState},
     types::{ToSql, Type},
@@ -35,6 +36,8 @@ pub const PLACE: &str = "PostgreSQL";
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(3);
 /// Longest time for a statement with the connection that it may need.
 const CALL_TIME_MAX: Duration = Duration::from_secs(8);
+/// How often a count is asked for that is waited for.
+const COUNT_EVERY: Duration = Duration::from_millis(100);
 /// After a failed connection none is tried for so long: callers that wait for each other would each wait for a timeout.
 const PAUSE: Duration = Duration::from_millis(300);
 
@@ -182,6 +185,45 @@ impl DatabaseSession {
             self.drop_client();
         }
         done
+    }
+
+    /// As [`DatabaseSession::run_here`], for at most so long. What takes longer is `Lost`.
+    pub async fn run_here_within<T, F>(
+        &self,
+        time_max: Duration,
+        statements: impl FnOnce(Arc<Client>) -> F,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, tokio_postgres::Error>>,
+    {
+        let done = tokio::time::timeout(time_max, self.run_here(statements)).await;
+        done.unwrap_or_else(|_| {
+            // What was cancelled is still on its way there, and what comes next would wait for it.
+            self.drop_client();
+            Err(Failure::Lost("no answer in time".to_owned()))
+        })
+    }
+
+    /// Asks for a count until it is zero, or for so long. Returns the last one.
+    ///
+    /// Errors: those of the statement.
+    pub fn wait_until_zero<F>(
+        self: &Arc<Self>,
+        time_max: Duration,
+        count: impl Fn(Arc<Client>) -> F + Clone + Send + 'static,
+    ) -> Result<i64, Failure>
+    where
+        F: Future<Output = Result<Option<Row>, tokio_postgres::Error>> + Send + 'static,
+    {
+        let start = Instant::now();
+        loop {
+            let row = self.run(count.clone())?;
+            match row.map_or(0, |row| row.get(0)) {
+                0 => return Ok(0),
+                count if start.elapsed() > time_max => return Ok(count),
+                _ => thread::sleep(COUNT_EVERY),
+            }
+        }
     }
 
     /// Gives up the connection: its answers would be those of statements that were cancelled.

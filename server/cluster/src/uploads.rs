@@ -1,4 +1,4 @@
-//! Files that the leader has uploaded and no record names yet: processes that follow fetch them ahead.
+//! Files that the leader has uploaded and no record names yet: processes that follow prefetch them.
 //!
 //! A record that names a large file would make the others wait for it, with all that comes after the record. So the leader announces what it has uploaded, and names
 //! it when the others have it:
@@ -13,16 +13,14 @@
 //! an empty name, at which followers discard such copies, and waits for that number as well.
 
 use std::{
-    future::Future,
     io,
     sync::{Arc, OnceLock},
-    thread,
     time::{Duration, Instant},
 };
 
 use inlay_engine::{VfsFile, remote::Objects};
 use parking_lot::Mutex;
-use tokio_postgres::{Client, types::Type};
+use tokio_postgres::types::Type;
 use tracing::warn;
 use uuid::Uuid;
 
@@ -33,14 +31,11 @@ use crate::{
 
 /// Smaller files are not announced: to fetch them takes no longer than to say so.
 const ANNOUNCED_BYTES: u64 = 1 << 20;
-/// How long the leader waits for others, and for each second of a slow line so many bytes.
+/// How long the leader waits for others at least, and the rate at which it expects them to fetch a large file.
 const WAIT_MIN: Duration = Duration::from_secs(5);
 const BYTES_A_SECOND: u64 = 20 << 20;
-/// How often it looks.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Where another process did not fetch a file in time, none is waited for so long: it may be unable to.
 const NO_WAIT: Duration = Duration::from_secs(60);
-
 /// Longest time for a statement of a process that fetches.
 const STATEMENT_TIME_MAX: Duration = Duration::from_secs(8);
 
@@ -94,32 +89,28 @@ impl Uploads {
         if !matches!(done, Ok(true)) {
             *self.wait_after.lock() = Some(Instant::now() + NO_WAIT);
             let error = done.err().map(|failure| failure.error());
-            warn!(path, ?error, "other processes did not fetch a file ahead");
+            warn!(path, ?error, "other processes did not prefetch a file");
         }
     }
 
     /// Whether all other processes have the file of this number, after a while.
     fn wait(&self, number: i64, time_max: Duration) -> Result<bool, Failure> {
-        let (own, start) = (self.own, Instant::now());
-        loop {
-            let waiting = self.session.run(move |client| async move {
-                let values: [Value<'_>; 2] = [(&own, Type::UUID), (&number, Type::INT8)];
-                let rows = client.query_typed(schema::NOT_FETCHED, &values).await?;
-                Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0)))
-            })?;
-            match waiting {
-                0 => return Ok(true),
-                _ if start.elapsed() > time_max => return Ok(false),
-                _ => thread::sleep(LOOK_EVERY),
-            }
-        }
+        let own = self.own;
+        let waiting = self.session.wait_until_zero(time_max, move |client| async move {
+            let values: [Value<'_>; 2] = [(&own, Type::UUID), (&number, Type::INT8)];
+            client
+                .query_typed(schema::NOT_FETCHED, &values)
+                .await
+                .map(|rows| rows.into_iter().next())
+        });
+        Ok(waiting? == 0)
     }
 
     /// What was announced behind a number, oldest first.
     ///
     /// Errors: those of the connection.
     pub async fn after(&self, number: i64) -> Result<Vec<Upload>, Failure> {
-        let rows = self.within(move |client| async move {
+        let rows = self.session.run_here_within(STATEMENT_TIME_MAX, move |client| async move {
             client.query_typed(schema::UPLOADS, &[(&number, Type::INT8)]).await
         });
         let of = |row: &tokio_postgres::Row| Upload { number: row.get(0), path: row.get(1) };
@@ -131,23 +122,11 @@ impl Uploads {
     /// Errors: those of the connection.
     pub async fn say_fetched(&self, number: i64) -> Result<(), Failure> {
         let own = self.own;
-        let said = self.within(move |client| async move {
+        let said = self.session.run_here_within(STATEMENT_TIME_MAX, move |client| async move {
             let values: [Value<'_>; 2] = [(&own, Type::UUID), (&number, Type::INT8)];
             client.execute_typed(schema::FETCHED, &values).await
         });
         said.await.map(drop)
-    }
-
-    /// A statement for which this process waits a while.
-    async fn within<T, F>(&self, statement: impl FnOnce(Arc<Client>) -> F) -> Result<T, Failure>
-    where
-        F: Future<Output = Result<T, tokio_postgres::Error>>,
-    {
-        let done = tokio::time::timeout(STATEMENT_TIME_MAX, self.session.run_here(statement)).await;
-        done.unwrap_or_else(|_| {
-            self.session.drop_client();
-            Err(Failure::Lost("no answer in time".to_owned()))
-        })
     }
 }
 

@@ -29,7 +29,7 @@ pub struct StoreStanding {
     pub nodes: usize,
     pub log_reads: u64,
     pub files_lost: usize,
-    pub files_ahead: u64,
+    pub files_prefetched: u64,
 }
 
 impl std::fmt::Debug for StoreMembership {

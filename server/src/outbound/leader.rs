@@ -61,7 +61,7 @@ pub enum LeaderError {
 }
 
 /// Longer than this no leader is away: another one has taken over then.
-const SILENT_TIME: Duration = Duration::from_secs(5);
+const BACKOFF: Duration = Duration::from_secs(5);
 
 /// A client of the process that leads. Clones share its connections.
 #[derive(Clone)]
@@ -69,7 +69,7 @@ pub struct LeaderClient {
     client: Option<Client>,
     membership: StoreMembership,
     /// Until when the leader is not asked for what is not worth an answer.
-    silent_until: Arc<Mutex<Option<Instant>>>,
+    backoff_until: Arc<Mutex<Option<Instant>>>,
 }
 
 impl LeaderClient {
@@ -87,18 +87,18 @@ impl LeaderClient {
                 .build()
                 .inspect_err(|error| warn!(%error, "cannot make a client for the leader"))
         });
-        let (client, silent_until) = (client.and_then(Result::ok), Arc::default());
-        Self { client, membership: membership.clone(), silent_until }
+        let (client, backoff_until) = (client.and_then(Result::ok), Arc::default());
+        Self { client, membership: membership.clone(), backoff_until }
     }
 
-    /// Whether the leader is to be asked for what is not worth an answer. Not for a while after it did not answer: each request would wait until that is found out.
-    pub fn is_heard(&self) -> bool {
-        self.silent_until.lock().is_none_or(|until| Instant::now() > until)
+    /// Whether the leader did not answer a moment ago. Requests that can do without it do not ask it then: each would wait until that is found out again.
+    pub fn is_backing_off(&self) -> bool {
+        self.backoff_until.lock().is_some_and(|until| Instant::now() < until)
     }
 
     /// Notes that it did not answer.
-    pub fn note_silence(&self) {
-        *self.silent_until.lock() = Some(Instant::now() + SILENT_TIME);
+    pub fn back_off(&self) {
+        *self.backoff_until.lock() = Some(Instant::now() + BACKOFF);
     }
 
     /// Sends a request to the leader, for a client at this address.

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod ahead;
+mod prefetch;
 mod server;
 
 use std::{

@@ -166,13 +166,13 @@ async fn answer_here(
     }
     let body = (!bytes.is_empty()).then(|| reqwest::Body::from(bytes.clone()));
     let late = || LeaderError::Lost("no answer in time".to_owned());
-    let sent = match http.leader.is_heard() {
-        true => {
+    let sent = match http.leader.is_backing_off() {
+        false => {
             let answer = from_leader(http, copy, body, client);
             let sent = tokio::time::timeout(NOTE_TIME_MAX, answer).await;
-            sent.unwrap_or_else(|_| Err(late())).inspect_err(|_| http.leader.note_silence())
+            sent.unwrap_or_else(|_| Err(late())).inspect_err(|_| http.leader.back_off())
         }
-        false => Err(late()),
+        true => Err(late()),
     };
     match sent {
         Ok(response) => response,

@@ -231,7 +231,7 @@ impl Page<'_> {
         let lost = now.files_lost as u64;
         self.gauge("cluster_files_lost", "Files that the bucket has lost", None, lost)?;
         let help = "Files that were fetched before a record named them";
-        self.counter("cluster_files_ahead", help, None, now.files_ahead)?;
+        self.counter("cluster_files_prefetched", help, None, now.files_prefetched)?;
         self.counter("cluster_log_reads", "How often the log was read", None, now.log_reads)
     }
 

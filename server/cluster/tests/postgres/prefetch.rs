@@ -10,9 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use inlay_cluster::{AnnouncedObjects, Calls, DatabaseSession, FilesAhead, Uploads};
+use inlay_cluster::{AnnouncedObjects, Calls, DatabaseSession, Prefetcher, Uploads};
 use inlay_engine::{
-    Engine, Error, Event, Namespace, Options, SimVfs, Vfs as _,
+    Engine, Error, Event, Namespace, Options, OsVfs, SimVfs, Vfs as _,
     remote::{ObjectVfs, Objects as _, SimLog, SimObjects},
 };
 use uuid::Uuid;
@@ -77,7 +77,7 @@ fn a_large_file_is_there_before_the_record_that_names_it() {
     let leader = process(&postgres, &objects, &records, 1);
     let follower = process(&postgres, &objects, &records, 2);
     seen(&postgres, Uuid::from_u128(2), (1, 1, 1));
-    let ahead = FilesAhead::default();
+    let prefetcher = Prefetcher::default();
     let flushing = thread::spawn(move || {
         fill(&leader.engine);
         let start = Instant::now();
@@ -86,17 +86,17 @@ fn a_large_file_is_there_before_the_record_that_names_it() {
     });
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let copies = || follower.disk.list_below("seg").unwrap_or_default();
-    let mut seen_ahead = false;
+    let mut came_first = false;
     while !flushing.is_finished() {
         // As the log says it, which a process that follows reads all the time.
         let last = postgres.sql("SELECT coalesce(max(number), 0) FROM inlay.uploads");
-        ahead.wake(last.parse().unwrap());
+        prefetcher.wake(last.parse().unwrap());
         let Process { uploads, files, engine, .. } = &follower;
-        runtime.block_on(ahead.fetch(uploads, files, engine, || true));
-        seen_ahead |= copies().len() == 1 && engine.stats().segments == 0;
+        runtime.block_on(prefetcher.fetch(uploads, files, engine, || true));
+        came_first |= copies().len() == 1 && engine.stats().segments == 0;
     }
     let (leader, took) = flushing.join().unwrap();
-    assert!(seen_ahead && ahead.count() > 0, "{:?}", copies());
+    assert!(came_first && prefetcher.count() > 0, "{:?}", copies());
     assert!(took < Duration::from_secs(5), "others were waited for in vain: {took:?}");
     // It is opened without being fetched again.
     objects.fail_at(1, std::io::ErrorKind::TimedOut);
@@ -111,9 +111,13 @@ fn a_large_file_is_there_before_the_record_that_names_it() {
     leader.uploads.announce(orphan, 2 << 20);
     let fetch = || {
         let last = postgres.sql("SELECT max(number) FROM inlay.uploads");
-        ahead.wake(last.parse().unwrap());
-        runtime
-            .block_on(ahead.fetch(&follower.uploads, &follower.files, &follower.engine, || true));
+        prefetcher.wake(last.parse().unwrap());
+        runtime.block_on(prefetcher.fetch(
+            &follower.uploads,
+            &follower.files,
+            &follower.engine,
+            || true,
+        ));
     };
     fetch();
     assert_eq!(copies().len(), 2);
@@ -141,4 +145,25 @@ fn a_leader_whose_lease_has_ended_uploads_nothing() {
     is_valid.store(true, Ordering::Relaxed);
     leader.engine.flush().unwrap();
     assert!(!objects.list("").unwrap().is_empty());
+}
+
+#[test]
+fn files_are_fetched_and_made_in_a_directory_that_was_deleted() {
+    let (directory, objects) = (tempfile::tempdir().unwrap(), SimObjects::default());
+    let disk = Arc::new(OsVfs::new(directory.path()).unwrap());
+    let files = ObjectVfs::new(disk, Arc::new(objects.clone()), DIRECTORIES);
+    let empty = || {
+        for entry in std::fs::read_dir(directory.path()).unwrap() {
+            std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
+        }
+    };
+    let file = files.create("tmp/new").unwrap();
+    file.write_at(0, b"rows").unwrap();
+    files.rename("tmp/new", "seg/l0/a.seg").unwrap();
+    empty();
+    assert_eq!(&*files.map("seg/l0/a.seg").unwrap(), b"rows");
+    empty();
+    files.prefetch("seg/l0/a.seg").unwrap();
+    empty();
+    files.probe_disk().unwrap();
 }

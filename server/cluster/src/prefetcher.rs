@@ -26,9 +26,9 @@ use crate::uploads::{Upload, Uploads};
 /// A file that no record has named by then is of a merge that failed.
 const UNNAMED_TIME_MAX: Duration = Duration::from_secs(300);
 
-/// What was fetched ahead, and up to which announcement.
+/// What was prefetched, and up to which announcement.
 #[derive(Default)]
-pub struct FilesAhead {
+pub struct Prefetcher {
     /// Number of the last announcement that was carried out.
     fetched: AtomicI64,
     /// Number of the last one there is, as far as known.
@@ -39,7 +39,7 @@ pub struct FilesAhead {
     count: AtomicU64,
 }
 
-impl FilesAhead {
+impl Prefetcher {
     /// Takes all announcements so far as carried out: the store was opened with all files that it names.
     pub fn begin(&self) {
         self.fetched.store(self.announced.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl FilesAhead {
                 let done = tokio::task::spawn_blocking(move || files.prefetch(&path)).await;
                 match done {
                     Ok(Ok(())) => drop(self.count.fetch_add(1, Ordering::Relaxed)),
-                    Ok(Err(error)) => info!(%error, "a file could not be fetched ahead"),
+                    Ok(Err(error)) => info!(%error, "a file could not be prefetched"),
                     Err(_) => {}
                 }
             }
