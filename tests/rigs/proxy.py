@@ -3,7 +3,7 @@
     proxy = Proxy(rig, lambda: ("127.0.0.1", postgres.port))    `proxy.port`; the target is looked up for each connection
     proxy.cut()                                  nothing passes, and nobody is told: as behind a cable that was pulled
     proxy.mend()                                 connections of before are ended; new ones pass
-    proxy.failure = 0.02                         so often a connection is ended when its client has sent something
+    proxy.failure = 0.02                         so often a connection is ended within what its client asks
 """
 
 import random
@@ -12,6 +12,8 @@ import socket
 import threading
 
 BYTES = 1 << 18
+# Of a request that fails, fewer than so many pass.
+PIECES = 4
 
 
 class Proxy:
@@ -75,6 +77,8 @@ class Proxy:
         server.close()
 
     def _pass(self, client, server):
+        # Chosen once for each request, however many pieces it comes in: a long one would hardly ever arrive.
+        is_answered, pieces_left = True, None
         with selectors.DefaultSelector() as selector:
             selector.register(client, selectors.EVENT_READ, server)
             selector.register(server, selectors.EVENT_READ, client)
@@ -85,9 +89,14 @@ class Proxy:
                     self.passing.wait()
                     if not data:
                         return
-                    if key.fileobj is client and self.lots.random() < self.failure:
+                    if key.fileobj is client and is_answered:
+                        pieces_left = self.lots.randrange(PIECES) if self.lots.random() < self.failure else None
+                    is_answered = key.fileobj is server
+                    # In the middle of the request, or before its answer: then it was carried out.
+                    if pieces_left is not None and (pieces_left == 0 or is_answered):
                         self.failures += 1
                         return
+                    pieces_left = pieces_left and pieces_left - 1
                     key.data.sendall(data)
 
 

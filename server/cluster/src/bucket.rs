@@ -35,6 +35,9 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 const CALL_TIME_MAX: Duration = Duration::from_secs(30);
 /// Longest time for a file of any size.
 const FILE_TIME_MAX: Duration = Duration::from_secs(900);
+/// Calls that create an object, and the pause after the first that failed; it doubles. The library repeats all others by itself.
+const CREATE_ATTEMPTS: u32 = 4;
+const CREATE_PAUSE: Duration = Duration::from_millis(100);
 /// An object that each log has from its beginning. A bucket without it is another one.
 const MARK: &str = "INLAY";
 
@@ -152,10 +155,7 @@ impl Bucket {
     fn put_bytes(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let (store, path) = (Arc::clone(&self.store), self.path(name));
         let payload = PutPayload::from(bytes.to_vec());
-        self.calls.wait(FILE_TIME_MAX, async move {
-            let put = store.put_opts(&path, payload, PutMode::Create.into()).await;
-            put.map(drop).map_err(io_error)
-        })
+        self.calls.wait(FILE_TIME_MAX, async move { create(&*store, &path, payload).await })
     }
 
     /// Uploads a large file in parts. The store does not refuse a second one here, so it is asked before.
@@ -292,6 +292,23 @@ impl Objects for Bucket {
     }
 }
 
+/// Creates an object, again where the connection failed: the store may have got all of it or nothing, and the next answer says which.
+async fn create(store: &AmazonS3, path: &Path, payload: PutPayload) -> io::Result<()> {
+    let create = || async {
+        let created = store.put_opts(path, payload.clone(), PutMode::Create.into()).await;
+        created.map(drop).map_err(io_error)
+    };
+    let mut pause = CREATE_PAUSE;
+    for _ in 1..CREATE_ATTEMPTS {
+        match create().await {
+            Err(error) if error.kind() == io::ErrorKind::Other => tokio::time::sleep(pause).await,
+            created => return created,
+        }
+        pause *= 2;
+    }
+    create().await
+}
+
 /// Reads until the buffer is full or the file ends.
 fn read_fully(file: &dyn VfsFile, offset: u64, out: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
@@ -322,6 +339,14 @@ fn io_error(error: object_store::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io::{BufRead as _, BufReader, Read as _, Write as _},
+        net::{TcpListener, TcpStream},
+        thread,
+    };
+
+    use inlay_engine::{SimVfs, Vfs as _};
+
     use super::*;
 
     #[test]
@@ -339,5 +364,94 @@ mod tests {
             let error = shown(wrong).err().unwrap_or_else(|| panic!("{wrong}"));
             assert!(error.to_string().starts_with("events URL: "), "{error}");
         }
+    }
+
+    /// What the store does with one connection.
+    enum Connection {
+        /// Reads the request, and ends the connection without an answer.
+        Ends,
+        /// Answers with a status and a body.
+        Answers(&'static str, &'static str),
+    }
+
+    /// A bucket whose store treats its connections like that, one after the other; the lines with which the requests began come with the end.
+    fn bucket(connections: Vec<Connection>) -> (Bucket, thread::JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let store = AmazonS3Builder::new()
+            .with_bucket_name("b")
+            .with_region("us-east-1")
+            .with_endpoint(endpoint)
+            .with_allow_http(true)
+            .with_access_key_id("key")
+            .with_secret_access_key("secret");
+        let served = thread::spawn(move || {
+            let serve = |connection| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let line = request_line(&stream);
+                if let Connection::Answers(status, body) = connection {
+                    let len = body.len();
+                    let head = format!(
+                        "HTTP/1.1 {status}\r\nETag: \"1\"\r\nLast-Modified: Sun, 29 Nov 2026 00:00:00 GMT\r\n"
+                    );
+                    let rest = format!("Content-Length: {len}\r\nConnection: close\r\n\r\n{body}");
+                    stream.write_all(format!("{head}{rest}").as_bytes()).unwrap();
+                }
+                line
+            };
+            connections.into_iter().map(serve).collect()
+        });
+        let (calls, root) = (Calls::new().unwrap(), Path::from("log"));
+        let store = Arc::new(store.build().unwrap());
+        (Bucket { calls, store, root, shown: "s3://b".to_owned() }, served)
+    }
+
+    /// Reads a request to its end. Returns method and path.
+    fn request_line(stream: &TcpStream) -> String {
+        let mut reader = BufReader::new(stream);
+        let (mut first, mut length) = (String::new(), 0);
+        reader.read_line(&mut first).unwrap();
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            if let Some(text) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = text.trim().parse().unwrap();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        reader.read_exact(&mut vec![0; length]).unwrap();
+        first.split(" HTTP").next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn an_object_is_created_although_connections_end() {
+        use Connection::{Answers, Ends};
+        let disk = SimVfs::new();
+        let file = disk.create("a").unwrap();
+        file.write_at(0, b"rows").unwrap();
+        let (put, get) = ("PUT /b/log/seg/a", "GET /b/log/seg/a");
+
+        let (bucket, served) = self::bucket(vec![Ends, Ends, Answers("200 OK", "")]);
+        bucket.put("seg/a", &*file).unwrap();
+        assert_eq!(served.join().unwrap(), [put, put, put]);
+
+        // The store had got it, and only its answer was lost.
+        let taken = || Answers("412 Precondition Failed", "");
+        let (bucket, served) = self::bucket(vec![Ends, taken(), Answers("200 OK", "rows")]);
+        bucket.put("seg/a", &*file).unwrap();
+        assert_eq!(served.join().unwrap(), [put, put, get]);
+
+        // Other bytes are there.
+        let (bucket, served) = self::bucket(vec![Ends, taken(), Answers("200 OK", "rats")]);
+        let error = bucket.put("seg/a", &*file).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(served.join().unwrap(), [put, put, get]);
+
+        // Each of them fails.
+        let (bucket, served) = self::bucket(vec![Ends, Ends, Ends, Ends]);
+        assert_eq!(bucket.put("seg/a", &*file).unwrap_err().kind(), io::ErrorKind::Other);
+        assert_eq!(served.join().unwrap(), [put; 4]);
     }
 }
