@@ -64,6 +64,8 @@ pub enum Limit {
     QueriesMemory,
     /// The query ran longer than its deadline.
     QueryTime,
+    /// A part of a file that is elsewhere cannot be fetched; retry soon.
+    Unreachable,
 }
 
 /// Result of engine calls.

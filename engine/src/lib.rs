@@ -49,9 +49,9 @@ mod fuzz;
 pub mod rows {
     pub use crate::scan::{
         BucketRun, Column, EventIdCondition, EventIdPrefix, EventIdSet, Filter, Grain, Hour,
-        HourStates, Morsel, NumberState, OpenSegments, RowRange, Scan, SerializedSnapshot, Series,
-        SeriesFilter, Sizes, Snapshot, Source, StateSelection, TextMatch, TextTable, TimeBuckets,
-        UserState, UserTexts, Values,
+        HourStates, LoadParts, MissingSegments, Morsel, NumberState, OpenSegments, RowRange, Scan,
+        SerializedSnapshot, Series, SeriesFilter, Sizes, Snapshot, Source, StateSelection,
+        TextMatch, TextTable, TimeBuckets, UserState, UserTexts, Values,
     };
     pub use crate::vfs::shared_memory::SharedMemory;
 }
@@ -60,9 +60,11 @@ pub mod rows {
 pub mod remote {
     pub use crate::{
         inspect::{MovedFiles, moved_files},
-        store::{Log, LogWriter, SimLog, Superblock},
+        store::{CacheRound, Log, LogWriter, SimLog, Superblock},
         vfs::{
-            objects::{ObjectVfs, Objects, Reconciled},
+            object_store::{ObjectPart, Objects},
+            objects::{ObjectVfs, Reconciled},
+            partial_copy::clear as clear_partial_copies,
             sim_objects::SimObjects,
         },
         wal::{AppendError, LogEnd, LogMeters, LogTail, Record, records_of_group},

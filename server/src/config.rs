@@ -32,6 +32,9 @@ pub struct Config {
     /// Bucket with the files, such as s3://bucket/prefix?region=eu-central-1; keys as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
     #[arg(long, env = "INLAY_EVENTS_URL", hide_env_values = true, requires = "metadata_url")]
     pub events_url: Option<String>,
+    /// How much of the disk the copies of files in the data directory may take, in MiB, where the files are in a bucket; all of them are copied without it
+    #[arg(long, env = "INLAY_CACHE_MB", requires = "events_url", value_parser = clap::value_parser!(u64).range(1..=1_073_741_824))]
+    pub cache_mb: Option<u64>,
     /// Address of the HTTP server; port 0 picks a free one
     #[arg(long, env = "INLAY_HTTP_ADDR", default_value = "127.0.0.1:8080")]
     pub http_addr: SocketAddr,

@@ -294,6 +294,7 @@ impl Faults {
 // Limit QueryMemory      query_too_large: this query needs more than one query may have
 // Limit QueryTime        query_timeout
 // Limit QueriesMemory    overloaded: all queries together need more than there is
+// Limit Unreachable      overloaded: a file that is elsewhere cannot be fetched
 // Limit, any other       overloaded: writes wait for the disk or for background work
 // Closed, Elsewhere      overloaded: the store was closed by a failed write, or another process has it
 // Corrupt, Io            internal
@@ -316,6 +317,10 @@ impl From<inlay_engine::Error> for ApiError {
             }
             Error::Limit { limit: Limit::QueriesMemory, detail } => {
                 Self::new(Code::Overloaded, detail)
+            }
+            Error::Limit { limit: Limit::Unreachable, detail } => {
+                let message = "a file of the store cannot be fetched right now; retry soon";
+                Self { cause: Some(detail), ..Self::new(Code::Overloaded, message) }
             }
             Error::Limit { detail, .. } => overloaded(detail),
             error @ Error::Closed(_) => overloaded(error.to_string()),

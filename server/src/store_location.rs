@@ -3,6 +3,7 @@
 //! ```text
 //! --data-dir ./data                                                            a directory that holds everything
 //! --metadata-url postgres://… --events-url s3://… --data-dir /var/cache/inlay  nothing that is needed is on this machine
+//! … --cache-mb 10240                                                           and of what is needed, 10 GiB
 //! ```
 
 use std::{path::PathBuf, sync::Arc};
@@ -56,7 +57,11 @@ pub fn open_store(
             metadata_url: metadata_url.clone(),
             events_url: events_url.clone(),
         };
-        let node = inlay_cluster::Node::open(&location, &config.data_dir, &options);
+        let cache = inlay_cluster::Cache {
+            directory: &config.data_dir,
+            bytes_max: config.cache_mb.map(|mebibytes| mebibytes << 20),
+        };
+        let node = inlay_cluster::Node::open(&location, cache, &options);
         let node = node.context("cannot open the store")?;
         Ok((node.engine, node.membership.into()))
     }

@@ -9,8 +9,8 @@ of the three is restored to an ordinary directory, which is asked as well.
     python3 tests/rigs/equal.py PATH/TO/inlay [--count 100000]
 
 Queries are drawn by lot: every metric over every property, granularities, time zones, filters, groups, comparisons with the window before;
-widgets of embed sessions with locked filters; SQL of the grammar that is compared with other databases; lists. With
-`--sabotage` one event more goes to the three processes: the rig must fail.
+widgets of embed sessions with locked filters; SQL of the grammar that is compared with other databases; lists. With `--cache-mb` the three
+have so much of the files on their disks, and something has to be evicted and fetched again. With `--sabotage` one event more goes to the three processes: the rig must fail.
 """
 
 import collections
@@ -72,6 +72,7 @@ Query = collections.namedtuple("Query", "kind method path body credential")
 
 def options(parser):
     parser.add_argument("--count", type=int, default=4_000)
+    parser.add_argument("--cache-mb", type=int, help="how much of the files each of the three may have on its disk; all of them without it")
 
 
 def run(rig):
@@ -82,11 +83,12 @@ def run(rig):
     if not comparison.wrong:
         comparison.restore()
         comparison.ask(int(rig.arguments.count * RESTORED_SHARE), [comparison.restored.host])
+    bounded = comparison.bounded() if rig.arguments.cache_mb else ""
     asked = ", ".join(f"{count:,} {kind}" for kind, count in sorted(comparison.asked.items()))
     refused = ", ".join(f"{count:,} with {status}" for status, count in sorted(comparison.refused.items()))
     return comparison.wrong, (
         f"{sum(comparison.asked.values()):,} queries alike ({asked}), of them refused {refused or 'none'}; "
-        f"{comparison.undefined} of SQL to {DIGITS} digits, which one process alone answers in several ways"
+        f"{comparison.undefined} of SQL to {DIGITS} digits, which one process alone answers in several ways{bounded}"
     )
 
 
@@ -182,6 +184,8 @@ class Comparison:
             raise Failed("the server did not end well")
         rig, binary = self.rig, self.rig.arguments.binary
         self.shared = environment(Postgres(rig), Bucket(rig))
+        if rig.arguments.cache_mb:
+            self.shared["INLAY_CACHE_MB"] = str(rig.arguments.cache_mb)
         diskless.call([binary, "migrate", "--data-dir", rig.folder / "data"], self.shared)
         self.own = self._start()
         self.nodes = [
@@ -222,6 +226,18 @@ class Comparison:
             folder / "restored", environment=self.settings, log=folder / "restored.log"
         )
         self._wait_until_idle()
+
+    def bounded(self):
+        """What came of the bound on copies, in words: something has to."""
+        names = ("evicted", "reads", "read_bytes")
+        counts = dict.fromkeys(names, 0)
+        for host in self.hosts:
+            text = Connection(host).fetch("GET", "/metrics")[2].decode()
+            for name in names:
+                counts[name] += int(re.search(rf"^inlay_cluster_cache_{name}_total (\d+)", text, re.MULTILINE)[1])
+        if not counts["evicted"] or not counts["reads"]:
+            self.wrong.append(f"the bound changed nothing: {counts}")
+        return f"; {counts['evicted']:,} segments evicted, {counts['reads']:,} parts fetched, {counts['read_bytes'] / 2**20:.0f} MB"
 
     # ---- Queries -----------------------------------------------------------------------------
 

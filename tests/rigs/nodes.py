@@ -60,6 +60,7 @@ def options(parser):
     parser.add_argument("--failovers", type=int, default=1)
     # A lease, its margin, and the way to the next process: ten on a machine that does nothing else.
     parser.add_argument("--pause-seconds", type=float, default=25)
+    parser.add_argument("--cache-mb", type=int, help="how much of the files each may have on its disk; all of them without it")
     parser.add_argument("--apart", action="store_true", help="all are ready again before the next fault: pauses are those of one")
     parser.add_argument("--rate", type=float, default=0, help="batches a second of each writer; as many as it can where it is 0")
 
@@ -107,12 +108,14 @@ class Node:
         address = self.cluster.address
         url = f"postgres://inlay@{address}:{self.database.port}/inlay?sslmode=disable"
         bucket = f"s3://rig/prefix?region=us-east-1&endpoint=http://{address}:{self.files.port}"
+        cache_mb = self.cluster.rig.arguments.cache_mb
+        bound = {"INLAY_CACHE_MB": str(cache_mb)} if cache_mb else {}
         return environment(self.cluster.postgres, self.cluster.bucket) | SETTINGS | {
             "INLAY_METADATA_URL": url,
             "INLAY_EVENTS_URL": bucket,
             "INLAY_NODE_URL": f"http://{address}:{self.own.port}",
             "INLAY_HTTP_ADDR": f"{self.address}:0",
-        }
+        } | bound
 
     def _port(self):
         server = self.server

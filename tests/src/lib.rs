@@ -211,6 +211,7 @@ impl TestServer {
             sql_idle_workers: self.sql_idle_workers,
             sql_program: Some(sql_program()),
             drain_seconds: Some(self.drain_seconds),
+            cache_mb: None,
             log: "warn".to_owned(),
             log_format: "text".to_owned(),
             demo: self.demo,

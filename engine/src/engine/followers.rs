@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::{Engine, Options};
 use crate::{
     error::Result,
-    store::{Dependencies, Log, Store},
+    store::{CacheRound, Dependencies, Log, Store},
     vfs::Vfs,
 };
 
@@ -66,6 +66,20 @@ impl Engine {
     /// Errors: those of the object store; `Corrupt` where it has no better one.
     pub fn replace_damaged(&self) -> Result<usize> {
         self.store.replace_damaged()
+    }
+
+    /// Evicts copies of segments from the disk until those that are left, and the id runs, take `bytes_max` bytes: those that were read last stay. To be called once a second.
+    ///
+    /// Errors: those of the disk; `Unsupported` where files are not elsewhere, or copied as wholes.
+    pub fn evict(&self, bytes_max: u64) -> Result<CacheRound> {
+        self.store.evict(bytes_max)
+    }
+
+    /// Has copies of all segments in the directory again, where it was deleted: other processes of this machine open them there.
+    ///
+    /// Errors: those of where the files are, and of the disk.
+    pub fn restore_copies(&self) -> Result<()> {
+        self.store.restore_copies()
     }
 
     /// Writes all checkpoints that are kept anew: those that there were are lost. Fine only where this process leads.

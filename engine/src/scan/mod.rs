@@ -26,7 +26,7 @@ pub use hours::{Hour, HourStates, NumberState, StateSelection, UserState};
 pub use row_ranges::{BucketRun, Grain, Morsel, RowRange, Series, SeriesFilter, TimeBuckets};
 pub use sealed::UserTexts;
 pub use sizes::Sizes;
-pub use snapshot::{OpenSegments, Scan, SerializedSnapshot, Snapshot};
+pub use snapshot::{LoadParts, MissingSegments, OpenSegments, Scan, SerializedSnapshot, Snapshot};
 pub use source::Source;
 pub use values::{Column, Filter, TextMatch, TextTable, Values};
 

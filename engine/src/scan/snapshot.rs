@@ -1,6 +1,8 @@
 //! A snapshot of one namespace, for this process or another one.
 
-use std::{path::Path, sync::Arc};
+use std::{io, ops::Range, path::Path, sync::Arc};
+
+use uuid::Uuid;
 
 use super::{recent::Recent, sealed::Sealed, sizes::Sizes, source::Source};
 use crate::{
@@ -10,7 +12,7 @@ use crate::{
     event::Namespace,
     segment::{Database, Segment, SegmentFile, SegmentMeta},
     store::{PartImage, Version},
-    vfs::{Vfs, View, os::OsVfs, shared_memory::SharedMemory},
+    vfs::{MissingParts, Vfs, View, os::OsVfs, shared_memory::SharedMemory},
 };
 
 /// The rows of a namespace at one instant. Holding it keeps its segments readable here.
@@ -66,6 +68,7 @@ impl Snapshot {
     pub fn hand_over(&self) -> SerializedSnapshot {
         SerializedSnapshot {
             segments: self.list(),
+            missing: self.missing(),
             shared: self.shared_images(),
             copied: self.copied_images(),
         }
@@ -110,8 +113,15 @@ impl Snapshot {
             let mut record = Vec::new();
             segment.meta().write(&mut record);
             out.put_bytes(&record);
+            out.put_bytes(segment.view().copy_path().unwrap_or_default().as_bytes());
         }
         out
+    }
+
+    /// Its segments of which this disk has parts alone: whoever opens the list elsewhere has to ask for others here.
+    pub fn missing(&self) -> MissingSegments {
+        let of_parts = self.segments().filter(|segment| segment.view().copy_path().is_some());
+        MissingSegments(of_parts.map(|segment| Arc::clone(segment.file())).collect())
     }
 
     /// Number of runs in the segments, over all namespaces: it decides the cost of opening them.
@@ -144,11 +154,56 @@ impl Snapshot {
     }
 }
 
+/// Segments of which this disk has parts alone.
+#[derive(Clone, Default)]
+pub struct MissingSegments(Vec<Arc<SegmentFile>>);
+
+impl MissingSegments {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Has a part of a segment on this disk, before it returns.
+    ///
+    /// Errors: those of where the segment is; `NotFound` for another one.
+    pub fn load(&self, segment: Uuid, part: Range<u64>) -> io::Result<()> {
+        let found = self.0.iter().find(|file| file.meta().uuid == segment);
+        found.ok_or(io::ErrorKind::NotFound)?.load(part.start as usize..part.end as usize)
+    }
+}
+
+/// Has a part of a segment on this disk: by whoever owns the directory.
+pub type LoadParts = Arc<dyn Fn(Uuid, Range<u64>) -> io::Result<()> + Send + Sync>;
+
+/// The parts of one segment that another process may have to fetch.
+struct PartsOfOwner {
+    segment: Uuid,
+    copy_path: String,
+    load: LoadParts,
+}
+
+impl MissingParts for PartsOfOwner {
+    fn load(&self, range: Range<u64>) -> io::Result<()> {
+        (self.load)(self.segment, range)
+    }
+
+    fn loaded_bytes(&self) -> u64 {
+        0
+    }
+
+    fn copy_path(&self) -> &str {
+        &self.copy_path
+    }
+}
+
 /// A snapshot for another process.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SerializedSnapshot {
     /// The list of segments, which that process maps for itself.
     pub segments: Vec<u8>,
+    /// Those of which it has to ask for parts.
+    pub missing: MissingSegments,
     /// Rows that no segment holds yet, which it maps by descriptors.
     pub shared: Vec<Arc<SharedMemory>>,
     /// Rows that are copied: those behind the last part, and small images.
@@ -167,11 +222,11 @@ pub struct OpenSegments {
 }
 
 impl OpenSegments {
-    /// Opens the segments of `list`, which the process that owns `directory` wrote.
+    /// Opens the segments of `list`, which the process that owns `directory` wrote. That one is asked by `load` for parts of segments of which the directory has not all.
     ///
     /// Errors: `Io` of the kind `NotFound` when a segment was merged away meanwhile: take another
-    /// snapshot; `Corrupt`.
-    pub fn open(directory: &Path, list: Vec<u8>) -> Result<Self> {
+    /// snapshot; `Corrupt`; those of `load`.
+    pub fn open(directory: &Path, list: Vec<u8>, load: &LoadParts) -> Result<Self> {
         let mut cursor = Cursor::new(&list, "a snapshot");
         let (namespace, horizon_ms) = (Namespace(cursor.u32()?), cursor.i64()?);
         let mut id = [0; 16];
@@ -179,14 +234,23 @@ impl OpenSegments {
         let database = Database { id, hash_seed: cursor.u64()? };
         let mut metas = Vec::new();
         for _ in 0..cursor.count(40)? {
-            metas.push(SegmentMeta::read(cursor.bytes()?)?);
+            let meta = SegmentMeta::read(cursor.bytes()?)?;
+            metas.push((meta, String::from_utf8_lossy(cursor.bytes()?).into_owned()));
         }
         cursor.finish()?;
         let vfs = OsVfs::existing(directory);
-        let open = |metas: &[SegmentMeta]| -> Result<Vec<Source>> {
+        let map = |meta: &SegmentMeta, copy_path: &String| match copy_path.is_empty() {
+            true => vfs.map(&meta.path()),
+            false => {
+                let (segment, copy_path, load) = (meta.uuid, copy_path.clone(), Arc::clone(load));
+                let view = vfs.map_writable(&copy_path)?;
+                Ok(view.with_missing(Arc::new(PartsOfOwner { segment, copy_path, load })))
+            }
+        };
+        let open = |metas: &[(SegmentMeta, String)]| -> Result<Vec<Source>> {
             let mut sources = Vec::with_capacity(metas.len());
-            for meta in metas {
-                let view = vfs.map(&meta.path()).at(&meta.path())?;
+            for (meta, copy_path) in metas {
+                let view = map(meta, copy_path).at(&meta.path())?;
                 let (file, heads) = SegmentFile::open(view, meta.clone(), database)?;
                 sources.push(Sealed::new(Arc::new(file), heads, namespace, horizon_ms)?.into());
             }
@@ -255,7 +319,9 @@ impl Scan {
     pub fn receive(directory: &Path, handed: SerializedSnapshot) -> Result<Self> {
         let map = |memory: &Arc<SharedMemory>| memory.map().at("rows in memory");
         let shared = handed.shared.iter().map(map).collect::<Result<_>>()?;
-        OpenSegments::open(directory, handed.segments)?.with_rows(shared, handed.copied)
+        let load = handed.missing;
+        let load: LoadParts = Arc::new(move |segment, part| load.load(segment, part));
+        OpenSegments::open(directory, handed.segments, &load)?.with_rows(shared, handed.copied)
     }
 
     /// A scan without sources, so without rows.

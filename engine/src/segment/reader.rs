@@ -4,7 +4,7 @@
 //! SegmentFile::open     length, trailer, footer checksum, footer, runs and users of each tenant
 //! Segment::of           the hours of the runs, and which series have rollups
 //! numbers("ms")         the section, found by a hash of kind and name
-//! .block(0)             first touch: its checksum is compared; then decoded without it
+//! .block(0)             first touch: fetched where this disk has a part of the file alone, and its checksum is compared; then decoded without either
 //! ```
 //!
 //! Errors name the file, and where known the offset:
@@ -24,7 +24,7 @@ use std::{
     ops::{Deref, Range},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 
@@ -32,8 +32,8 @@ use super::{
     event_id_prefix::EventIdCondition,
     event_ids::EventIds,
     layout::{
-        self, Database, Footer, MINOR, Section, SectionKind, SegmentMeta, Trailer, USERS_A_BLOCK,
-        block_crc, read_trailer,
+        self, Database, Footer, MINOR, Section, SectionKind, SegmentMeta, TRAILER_LEN, Trailer,
+        USERS_A_BLOCK, block_crc, read_trailer,
     },
     rollup_directory::read_series,
     run_summaries::{Hours, RunSummaries},
@@ -47,7 +47,7 @@ use crate::{
         ints::IntBlock,
         text::{self, TextList},
     },
-    error::{Error, Result},
+    error::{Error, Limit, Result},
     vfs::View,
 };
 
@@ -70,6 +70,9 @@ pub struct SegmentFile {
     checked: Vec<Vec<AtomicBool>>,
     /// Whether a block was not what its checksum says.
     is_damaged: AtomicBool,
+    /// Whether a block was read since [`idle_rounds`](Self::idle_rounds) was called last, and how often none was.
+    is_used: AtomicBool,
+    idle_rounds: AtomicU32,
 }
 
 /// An open segment: a file with its decoded directories.
@@ -87,6 +90,18 @@ impl Deref for Segment {
     fn deref(&self) -> &SegmentFile {
         &self.file
     }
+}
+
+/// Has a part of a file on this disk.
+fn load(view: &View, part: Range<usize>, place: &str) -> Result<()> {
+    let unreachable = |error| Error::limit(Limit::Unreachable, format!("{place}: {error}"));
+    view.load(part).map_err(unreachable)
+}
+
+/// A flag for each block of each section, none of which was checked.
+fn unchecked(footer: &Footer) -> Vec<Vec<AtomicBool>> {
+    let flags = |section: &Section| section.blocks.iter().map(|_| AtomicBool::new(false)).collect();
+    footer.sections.iter().map(flags).collect()
 }
 
 /// A hash of kind and name, in memory only: nothing that is stored depends on it.
@@ -151,6 +166,14 @@ impl Segment {
         Self::open(self.view.clone(), SegmentMeta { level, ..self.meta.clone() }, self.db)
     }
 
+    /// The same segment over another view of its file, of which no block was checked. Nothing is read for it.
+    pub fn over(&self, view: View) -> Self {
+        let file = Arc::new(self.file.over(view));
+        let (runs, directory_bytes) = (self.runs.clone(), self.directory_bytes);
+        let (rolled_up, rolled_up_events) = (self.rolled_up.clone(), self.rolled_up_events.clone());
+        Self { file, directory_bytes, runs, rolled_up, rolled_up_events }
+    }
+
     /// Positions in the run directory of the first runs of the events that have rollups, rising.
     pub fn rolled_up_events(&self) -> &[u32] {
         &self.rolled_up_events
@@ -177,10 +200,12 @@ impl SegmentFile {
         if view.len() as u64 != meta.len {
             return Err(damaged("has another length than recorded"));
         }
+        load(&view, view.len().saturating_sub(TRAILER_LEN)..view.len(), &place)?;
         let Trailer { footer_offset, footer_len, footer_crc, minor } = read_trailer(&view, &place)?;
-        let bytes = view
-            .get(footer_offset..footer_offset.saturating_add(footer_len))
-            .ok_or_else(|| damaged("the footer lies outside the file"))?;
+        let footer = footer_offset..footer_offset.saturating_add(footer_len);
+        let bytes = view.get(footer.clone());
+        let bytes = bytes.ok_or_else(|| damaged("the footer lies outside the file"))?;
+        load(&view, footer, &place)?;
         let expected = layout::footer_crc(meta.uuid, &db.id, minor, bytes);
         if footer_crc != meta.footer_crc || footer_crc != expected {
             return Err(damaged(&format!("offset {footer_offset}: footer checksum mismatch")));
@@ -201,8 +226,6 @@ impl SegmentFile {
         if footer.rows != meta.rows {
             return Err(damaged("has another number of rows than recorded"));
         }
-        let flags =
-            |section: &Section| section.blocks.iter().map(|_| AtomicBool::new(false)).collect();
         let sections = (0..).zip(&footer.sections);
         let mut by_name: Vec<(u64, u32)> =
             sections.map(|(at, section)| (name_hash(section.kind, &section.name), at)).collect();
@@ -210,8 +233,10 @@ impl SegmentFile {
         let mut file = Self {
             db,
             by_name,
-            checked: footer.sections.iter().map(flags).collect(),
+            checked: unchecked(&footer),
             is_damaged: AtomicBool::new(false),
+            is_used: AtomicBool::new(true),
+            idle_rounds: AtomicU32::new(0),
             tenants: Tenants::default(),
             namespaces: Arc::from([]),
             namespace_bounds: Arc::from([]),
@@ -234,6 +259,60 @@ impl SegmentFile {
             file.tenants = Tenants::read(extra, heads.tenant_ends(), &file.place)?;
         }
         Ok((file, heads))
+    }
+
+    fn over(&self, view: View) -> Self {
+        Self {
+            db: self.db,
+            meta: self.meta.clone(),
+            place: self.place.clone(),
+            minor: self.minor,
+            view,
+            footer: self.footer.clone(),
+            by_name: self.by_name.clone(),
+            tenants: self.tenants.clone(),
+            namespaces: Arc::clone(&self.namespaces),
+            namespace_bounds: Arc::clone(&self.namespace_bounds),
+            checked: unchecked(&self.footer),
+            is_damaged: AtomicBool::new(false),
+            is_used: AtomicBool::new(false),
+            idle_rounds: AtomicU32::new(0),
+        }
+    }
+
+    /// The bytes of the file: those that are not on this disk have to be loaded before they are read.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Bytes of the file that are on this disk.
+    pub fn cached_bytes(&self) -> u64 {
+        self.view.loaded_bytes().min(self.meta.len)
+    }
+
+    /// Has a part of the file on this disk, before it returns, for another process that reads it.
+    ///
+    /// Errors: those of where the file is.
+    pub fn load(&self, part: Range<usize>) -> std::io::Result<()> {
+        self.is_used.store(true, Ordering::Relaxed);
+        self.view.load(part)
+    }
+
+    /// Has all of the file on this disk, before it returns: whoever reads everything waits for a few long calls instead of many short ones.
+    ///
+    /// Errors: those of where the file is.
+    pub fn load_all(&self) -> Result<()> {
+        load(&self.view, 0..self.view.len(), &self.place)
+    }
+
+    /// How often this was called since a block was read last: 0 where one was read since the last time. For whoever evicts what is not used.
+    pub fn idle_rounds(&self) -> u32 {
+        let rounds = match self.is_used.swap(false, Ordering::Relaxed) {
+            true => 0,
+            false => self.idle_rounds.load(Ordering::Relaxed).saturating_add(1),
+        };
+        self.idle_rounds.store(rounds, Ordering::Relaxed);
+        rounds
     }
 
     /// Its runs, without their hours.
@@ -336,8 +415,12 @@ impl SegmentFile {
         let bytes = self.view.get(start..end).ok_or_else(missing)?;
         let checked =
             self.checked.get(at).and_then(|flags| flags.get(index)).ok_or_else(missing)?;
+        if !self.is_used.load(Ordering::Relaxed) {
+            self.is_used.store(true, Ordering::Relaxed);
+        }
         // Two readers may both compare: they come to the same result, so no lock is needed.
         if !checked.load(Ordering::Relaxed) {
+            load(&self.view, start..end, &self.place)?;
             if block_crc(self.meta.uuid, section.kind, &section.name, index, bytes) != block.crc {
                 self.is_damaged.store(true, Ordering::Relaxed);
                 return Err(Error::corrupt(

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The tenants of a segment in the order of their rows.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Tenants(Vec<TenantPart>);
 
 /// Where one tenant's rows and users end, and the next one's begin.

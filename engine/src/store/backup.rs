@@ -179,7 +179,7 @@ impl Job<'_> {
             Ok(()) => self.progress.linked += 1,
             Err(error) if !can_copy_instead(&error) => return Err(Error::io(place, &error)),
             Err(_) => {
-                let len = self.vfs.open(path).and_then(|file| file.len()).at(path)?;
+                let len = self.vfs.len_of(path).at(path)?;
                 let earlier = self.earlier.filter(|(_, list)| list.holds(path, len));
                 let linked = earlier
                     .is_some_and(|(from, _)| self.vfs.link(&join(from, path), &place).is_ok());

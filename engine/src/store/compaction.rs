@@ -150,7 +150,9 @@ impl Worker<'_> {
 
     /// Errors: `Limit` when the outputs could fill the disk.
     pub fn check_room(&self, inputs: &[Arc<Segment>]) -> Result<()> {
-        let needed: u64 = inputs.iter().map(|segment| segment.meta().len).sum();
+        // What comes out, and what is elsewhere and read from there.
+        let of_input = |segment: &Arc<Segment>| 2 * segment.meta().len - segment.cached_bytes();
+        let needed: u64 = inputs.iter().map(of_input).sum();
         let free = self.vfs.free_bytes().at("the data directory")?;
         if free < needed.saturating_add(SPARE_BYTES) {
             let detail = format!("merging segments needs {needed} bytes, and {free} are free");
@@ -167,6 +169,7 @@ impl Worker<'_> {
         split: Split,
         fate: &dyn Fn(&SeriesKey, i64) -> Fate,
     ) -> Result<Merged> {
+        inputs.iter().try_for_each(|segment| segment.load_all())?;
         let context = MergeContext {
             vfs: self.vfs,
             db: self.database,

@@ -41,11 +41,13 @@ mod follow;
 
 mod background;
 mod backup;
+mod cache;
 
 mod metrics;
 
 pub use backup::{BackupProgress, restore};
 pub use backup_list::{BackupFile, BackupList, LIST, measure};
+pub use cache::CacheRound;
 pub use erasure::{Erasure, Scope, id_hashes};
 pub use lifecycle::{Dependencies, Limits, Store};
 pub use log::{FileLog, Log, LogWriter};

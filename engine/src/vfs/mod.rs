@@ -6,7 +6,7 @@
 //! Paths are relative to the data directory, with `/` between names. The target of a backup lies
 //! elsewhere: its paths may be absolute.
 //!
-//! [`objects::ObjectVfs`] wraps either of them as the cache of an object store. [`read_only::ReadOnlyVfs`] wraps them for inspections. [`shared_memory`] is no disk, but read like one:
+//! [`objects::ObjectVfs`] wraps either of them as the cache of an object store, of whole files or of the [parts](partial_copy) that were read. [`read_only::ReadOnlyVfs`] wraps them for inspections. [`shared_memory`] is no disk, but read like one:
 //! memory of one process that others map.
 //!
 //! A new file becomes durable in this order on either disk, and a crash between two steps leaves nothing that is named:
@@ -21,13 +21,16 @@
 //! Errors are those of `std::io`: `NotFound` for a name that is not there, `AlreadyExists` from `create`, `StorageFull` when the
 //! disk has no room. The caller adds the name of the file (`IoContext::at`).
 
-pub mod objects;
+pub mod object_store;
 pub mod os;
 pub mod read_only;
 pub mod shared_memory;
 pub mod sim;
 
+pub mod partial_copy;
 pub mod sim_objects;
+
+pub mod objects;
 
 use std::{
     any::Any,
@@ -42,9 +45,24 @@ pub trait Vfs: Send + Sync + 'static {
     fn create(&self, path: &str) -> io::Result<Arc<dyn VfsFile>>;
     /// Opens an existing file for reading and writing.
     fn open(&self, path: &str) -> io::Result<Arc<dyn VfsFile>>;
+    /// Length of a file in bytes.
+    fn len_of(&self, path: &str) -> io::Result<u64> {
+        self.open(path)?.len()
+    }
     /// The whole content of a file that does not change any more: segments, id runs, checkpoints. It stays readable when the name is
     /// removed.
     fn map(&self, path: &str) -> io::Result<View>;
+    /// A file that is written while it is mapped, within the length that it has now: whoever reads a part of it has to know that it was written. `Unsupported` where the disk cannot.
+    fn map_writable(&self, path: &str) -> io::Result<View> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Frees the room of the copy of a file of `len` bytes that is elsewhere, and maps it anew: from now on it takes the room of what is read of it. Whoever has the old one open goes on with it.
+    /// `Unsupported` where files are not elsewhere, or are kept as wholes; `WouldBlock` while it is being fetched.
+    fn map_evicted(&self, path: &str, len: u64) -> io::Result<View> {
+        let _ = (path, len);
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Gives a file another name, replacing what had it. Durable after both directories are synced.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a name. Open files and views of it stay readable: a query goes on with a segment that was merged away.
@@ -121,20 +139,60 @@ pub trait VfsFile: Send + Sync {
 }
 
 /// Immutable bytes: a file or shared memory that is mapped, or a buffer. Clones share them; the last one gives them back.
+///
+/// Of a file that is elsewhere there may be parts alone: what was not [loaded](Self::load) reads as zeros.
 #[derive(Clone)]
-pub struct View(Arc<dyn AsRef<[u8]> + Send + Sync>);
+pub struct View {
+    bytes: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    missing: Option<Arc<dyn MissingParts>>,
+}
+
+/// What a view has not got yet, and where that is.
+pub trait MissingParts: Send + Sync {
+    /// Has the bytes of a range, before it returns.
+    ///
+    /// Errors: those of where they are; nothing of the range may be read then.
+    fn load(&self, range: Range<u64>) -> io::Result<()>;
+    /// Bytes that are there.
+    fn loaded_bytes(&self) -> u64;
+    /// Path of the file on this disk, which other processes of this machine may map.
+    fn copy_path(&self) -> &str;
+}
 
 impl View {
     /// A view of anything that holds bytes: a `Vec<u8>`, a mapping.
     pub fn new(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(bytes))
+        Self { bytes: Arc::new(bytes), missing: None }
     }
-}
 
-impl View {
+    /// The same bytes, of which some are missing.
+    pub fn with_missing(self, missing: Arc<dyn MissingParts>) -> Self {
+        Self { missing: Some(missing), ..self }
+    }
+
     /// A part of it, which keeps the whole alive; empty where the whole ends before the part does.
     pub fn part(&self, range: Range<usize>) -> Self {
         Self::new(ViewPart { of: self.clone(), range })
+    }
+
+    /// Has the bytes of a range, before it returns; at once where none are missing.
+    ///
+    /// Errors: those of where they are.
+    pub fn load(&self, range: Range<usize>) -> io::Result<()> {
+        match &self.missing {
+            None => Ok(()),
+            Some(missing) => missing.load(range.start as u64..range.end as u64),
+        }
+    }
+
+    /// Bytes that are there: all of them where none can be missing.
+    pub fn loaded_bytes(&self) -> u64 {
+        self.missing.as_ref().map_or(self.len() as u64, |missing| missing.loaded_bytes())
+    }
+
+    /// Path of the file on this disk that has the parts that are there; `None` where it has all of them, at the path by which it was mapped.
+    pub fn copy_path(&self) -> Option<&str> {
+        self.missing.as_ref().map(|missing| missing.copy_path())
     }
 }
 
@@ -153,7 +211,7 @@ impl AsRef<[u8]> for ViewPart {
 impl Deref for View {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        (*self.0).as_ref()
+        (*self.bytes).as_ref()
     }
 }
 

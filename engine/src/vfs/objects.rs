@@ -9,6 +9,7 @@
 //! rename("tmp/019a….seg", "seg/l0/019a….seg")      put("seg/l0/019a….seg", …), then the name on the disk
 //! map("seg/l0/019a….seg")                          from the disk; get(…) before, where it is not there
 //! list("seg/l0")                                   names in the store and on the disk: what no record names is found and removed in both
+//! map("seg/2026-11-02/019b….seg")                  where the disk is small: its last 512 KiB, and the rest as it is read
 //! remove("seg/l0/019a….seg")                       on the disk, and for whoever asks this disk; the object stays until the second sweep() after it
 //! purge()                                          objects of all that was removed go now: an erasure is done when they are gone
 //! ```
@@ -24,26 +25,11 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-use super::{Vfs, VfsFile, View};
-
-/// A store of whole files by name. All calls block, and several threads may make them at once.
-///
-/// Errors are those of `std::io`; one that is neither `NotFound` nor `AlreadyExists` may go away when the call is made again.
-pub trait Objects: Send + Sync + 'static {
-    /// Stores the content of a file under a name that has none yet, durably. A call whose answer was lost may be made again: where the same bytes are there
-    /// already, it succeeds. `AlreadyExists` where others are.
-    fn put(&self, name: &str, content: &dyn VfsFile) -> io::Result<()>;
-    /// Writes the content of a name to an empty file: all of it, or an error. `NotFound` where there is no such name.
-    fn get(&self, name: &str, into: &dyn VfsFile) -> io::Result<()>;
-    /// All names that begin with `prefix`, sorted, with the number of bytes of each: `seg/` has `("seg/l0/019a….seg", 245179)`.
-    fn list_sizes(&self, prefix: &str) -> io::Result<Vec<(String, u64)>>;
-    /// The same without sizes.
-    fn list(&self, prefix: &str) -> io::Result<Vec<String>> {
-        Ok(self.list_sizes(prefix)?.into_iter().map(|(name, _)| name).collect())
-    }
-    /// Removes a name; one that is not there is fine.
-    fn remove(&self, name: &str) -> io::Result<()>;
-}
+use super::{
+    Vfs, VfsFile, View,
+    object_store::{Objects, ignore_missing},
+    partial_copy::{OpenedObject, PartialCopies},
+};
 
 /// Room that a disk must have to be of use.
 const PROBE_BYTES: u64 = 8 << 20;
@@ -58,7 +44,12 @@ pub struct ObjectVfs {
     claimed: Mutex<BTreeMap<String, bool>>,
     released: Condvar,
     removed: Mutex<Removed>,
+    /// Where files are copied as they are read, and not as wholes.
+    parts: Option<PartialCopies>,
 }
+
+/// The directory whose files may be copied in parts: of the others all is read.
+const IN_PARTS: &str = "seg";
 
 /// The right to fetch, upload or delete one file. A large one does not hold up others.
 struct Claim<'a> {
@@ -116,7 +107,57 @@ impl ObjectVfs {
         directories: &'static [&'static str],
     ) -> Self {
         let (claimed, released) = (Mutex::default(), Condvar::new());
-        Self { disk, objects, directories, claimed, released, removed: Mutex::default() }
+        let removed = Mutex::default();
+        Self { disk, objects, directories, claimed, released, removed, parts: None }
+    }
+
+    /// The same, but segments are copied as they are read: the disk has less room than all of them need.
+    ///
+    /// Errors: those of the disk.
+    pub fn in_parts(mut self) -> io::Result<Self> {
+        self.parts = Some(PartialCopies::new(Arc::clone(&self.disk), Arc::clone(&self.objects))?);
+        Ok(self)
+    }
+
+    /// Calls by which parts of files were fetched so far, and the bytes that came.
+    pub fn part_reads(&self) -> (u64, u64) {
+        self.parts.as_ref().map(PartialCopies::reads).unwrap_or_default()
+    }
+
+    /// The partial copies, where those of this file are.
+    fn parts_of(&self, path: &str) -> Option<&PartialCopies> {
+        let first = path.split('/').next();
+        self.parts.as_ref().filter(|_| first == Some(IN_PARTS) && self.is_stored(path))
+    }
+
+    fn check_not_removed(&self, path: &str) -> io::Result<()> {
+        match self.removed.lock().has(path) {
+            true => Err(io::ErrorKind::NotFound.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Opens a file of which the disk has no copy.
+    fn map_parts(&self, parts: &PartialCopies, path: &str) -> io::Result<View> {
+        let claim = self.claim(path);
+        if let Ok(view) = self.disk.map(path) {
+            return Ok(view);
+        }
+        self.check_not_removed(path)?;
+        match parts.open(path)? {
+            OpenedObject::Whole(bytes) => {
+                self.write_copy(&claim, &|file| file.write_at(0, &bytes), None)?;
+                self.disk.map(path)
+            }
+            OpenedObject::Parts(view) => {
+                // Removed or discarded meanwhile, by somebody who does not wait for this.
+                let removed = self.removed.lock();
+                match removed.has(path) || claim.is_abandoned() {
+                    true => Err(io::ErrorKind::NotFound.into()),
+                    false => Ok(view),
+                }
+            }
+        }
     }
 
     /// Waits until nobody else has the claim of the file.
@@ -210,7 +251,12 @@ impl ObjectVfs {
     ///
     /// Errors: those of the store and the disk.
     pub fn prefetch(&self, path: &str) -> io::Result<()> {
-        if self.is_stored(path) { self.fetch(path) } else { Ok(()) }
+        // Of one that is copied as it is read, a part is enough to open it.
+        if self.is_stored(path) && self.parts_of(path).is_none() {
+            self.fetch(path)
+        } else {
+            Ok(())
+        }
     }
 
     /// Deletes objects of paths that were removed.
@@ -262,16 +308,24 @@ impl ObjectVfs {
         claim: &Claim<'_>,
         check: Option<&dyn Fn(View) -> io::Result<()>>,
     ) -> io::Result<()> {
+        let get = |file: &dyn VfsFile| self.objects.get(claim.path, file);
+        self.write_copy(claim, &get, check)
+    }
+
+    fn write_copy(
+        &self,
+        claim: &Claim<'_>,
+        write: &dyn Fn(&dyn VfsFile) -> io::Result<()>,
+        check: Option<&dyn Fn(View) -> io::Result<()>>,
+    ) -> io::Result<()> {
         let path = claim.path;
-        if self.removed.lock().has(path) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        self.check_not_removed(path)?;
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let fetched = format!("tmp/{name}.fetched");
         ignore_missing(self.disk.remove(&fetched))?;
         let get = || -> io::Result<()> {
             let file = self.create(&fetched)?;
-            self.objects.get(path, &*file)?;
+            write(&*file)?;
             file.sync()?;
             check.map_or(Ok(()), |check| check(self.disk.map(&fetched)?))?;
             self.disk.create_dir(directory)?;
@@ -334,14 +388,6 @@ impl ObjectVfs {
     }
 }
 
-/// A name that is not there was to be removed anyway.
-fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 impl Vfs for ObjectVfs {
     fn create(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
         if self.is_stored(path) {
@@ -359,11 +405,39 @@ impl Vfs for ObjectVfs {
     }
 
     fn open(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
-        self.read(path, || self.disk.open(path))
+        match (self.disk.open(path), self.parts_of(path)) {
+            (Err(error), Some(parts)) if error.kind() == io::ErrorKind::NotFound => {
+                self.check_not_removed(path)?;
+                parts.open_whole(path)
+            }
+            (opened, Some(_)) => opened,
+            (_, None) => self.read(path, || self.disk.open(path)),
+        }
     }
 
     fn map(&self, path: &str) -> io::Result<View> {
-        self.read(path, || self.disk.map(path))
+        let Some(parts) = self.parts_of(path) else {
+            return self.read(path, || self.disk.map(path));
+        };
+        match self.disk.map(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.map_parts(parts, path),
+            view => view,
+        }
+    }
+
+    fn map_evicted(&self, path: &str, len: u64) -> io::Result<View> {
+        let parts = self.parts_of(path).ok_or(io::ErrorKind::Unsupported)?;
+        let removed = self.removed.lock();
+        // Somebody fetches it, which may take minutes.
+        if self.claimed.lock().contains_key(path) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if removed.has(path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let view = parts.replace(path, len)?;
+        ignore_missing(self.disk.remove(path))?;
+        Ok(view)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -387,6 +461,9 @@ impl Vfs for ObjectVfs {
         let mut removed = self.removed.lock();
         if !removed.has(path) {
             removed.young.insert(path.to_owned());
+        }
+        if let Some(parts) = self.parts_of(path) {
+            parts.discard(path)?;
         }
         ignore_missing(self.disk.remove(path))
     }
@@ -415,9 +492,10 @@ impl Vfs for ObjectVfs {
         if let Some(is_abandoned) = self.claimed.lock().get_mut(path) {
             *is_abandoned = true;
         }
+        let had_parts = self.parts_of(path).map_or(Ok(false), |parts| parts.discard(path))?;
         match self.disk.remove(path) {
             Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(had_parts),
             Err(error) => Err(error),
         }
     }
@@ -447,8 +525,22 @@ impl Vfs for ObjectVfs {
     }
 
     fn link(&self, from: &str, to: &str) -> io::Result<()> {
+        if self.parts_of(from).is_some() && self.disk.open(from).is_err() {
+            // The disk may have no room for a second copy.
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         self.read(from, || self.disk.open(from))?;
         self.disk.link(from, to)
+    }
+
+    fn len_of(&self, path: &str) -> io::Result<u64> {
+        match (self.disk.len_of(path), self.parts_of(path)) {
+            (Err(error), Some(parts)) if error.kind() == io::ErrorKind::NotFound => {
+                parts.len_of(path)
+            }
+            (len, Some(_)) => len,
+            (_, None) => self.open(path)?.len(),
+        }
     }
 
     fn create_dir(&self, path: &str) -> io::Result<()> {
@@ -481,190 +573,4 @@ impl Vfs for ObjectVfs {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::vfs::{read_all, sim::SimVfs, sim_objects::SimObjects};
-
-    const DIRECTORIES: &[&str] = &["seg", "ckpt"];
-
-    fn disk() -> SimVfs {
-        let disk = SimVfs::new();
-        for directory in ["tmp", "seg/l0", "ckpt", "wal"] {
-            disk.create_dir(directory).unwrap();
-        }
-        disk
-    }
-
-    fn over(disk: &SimVfs, objects: &SimObjects) -> ObjectVfs {
-        let (disk, objects) = (Arc::new(disk.clone()), Arc::new(objects.clone()));
-        ObjectVfs::new(disk, objects, DIRECTORIES)
-    }
-
-    fn write(vfs: &ObjectVfs, name: &str, bytes: &[u8]) -> io::Result<()> {
-        ignore_missing(vfs.remove("tmp/new"))?;
-        let file = vfs.create("tmp/new")?;
-        file.write_at(0, bytes)?;
-        file.sync()?;
-        vfs.rename("tmp/new", name)
-    }
-
-    #[test]
-    fn a_file_is_there_for_another_disk_and_goes_from_both() {
-        let (one, objects) = (disk(), SimObjects::default());
-        let vfs = over(&one, &objects);
-        write(&vfs, "seg/l0/a.seg", b"rows").unwrap();
-        write(&vfs, "wal/1.wal", b"records").unwrap();
-        let other = disk();
-        let vfs = over(&other, &objects);
-        assert_eq!(vfs.list("seg/l0").unwrap(), ["a.seg"]);
-        assert_eq!(vfs.list("wal").unwrap(), [] as [&str; 0], "the log is not in the store");
-        assert_eq!(&*vfs.map("seg/l0/a.seg").unwrap(), b"rows");
-        assert!(other.files().contains_key("seg/l0/a.seg"), "it is cached");
-        vfs.link("seg/l0/a.seg", "copy").unwrap();
-        assert_eq!(read_all(&*vfs.open("copy").unwrap()).unwrap(), b"rows");
-        vfs.remove("seg/l0/a.seg").unwrap();
-        vfs.purge().unwrap();
-        assert_eq!(vfs.map("seg/l0/a.seg").err().unwrap().kind(), io::ErrorKind::NotFound);
-        // The first disk has a copy that nothing names.
-        assert_eq!(over(&one, &objects).list("seg/l0").unwrap(), ["a.seg"]);
-        over(&one, &objects).remove("seg/l0/a.seg").unwrap();
-        assert!(over(&one, &objects).list("seg/l0").unwrap().is_empty());
-    }
-
-    #[test]
-    fn an_object_stays_for_a_while_after_its_file_was_removed() {
-        let (one, objects) = (disk(), SimObjects::default());
-        let vfs = over(&one, &objects);
-        let stored = || objects.list("seg/").unwrap();
-        for name in ["seg/l0/a.seg", "seg/l0/b.seg", "seg/l0/c.seg"] {
-            write(&vfs, name, b"rows").unwrap();
-        }
-        vfs.remove("seg/l0/a.seg").unwrap();
-        assert_eq!(vfs.list("seg/l0").unwrap(), ["b.seg", "c.seg"], "it is gone for this disk");
-        assert_eq!(vfs.map("seg/l0/a.seg").err().unwrap().kind(), io::ErrorKind::NotFound);
-        assert_eq!(vfs.sweep().unwrap(), 0);
-        // A log that has lost its newest records may name it again.
-        assert_eq!(&*over(&disk(), &objects).map("seg/l0/a.seg").unwrap(), b"rows");
-        vfs.remove("seg/l0/b.seg").unwrap();
-        objects.fail_at(0, io::ErrorKind::TimedOut);
-        assert!(vfs.sweep().is_err());
-        assert_eq!(vfs.sweep().unwrap(), 1, "it is tried again");
-        assert_eq!(stored(), ["seg/l0/b.seg", "seg/l0/c.seg"]);
-        // What is uploaded again stays.
-        write(&vfs, "seg/l0/b.seg", b"rows").unwrap();
-        assert_eq!(vfs.sweep().unwrap(), 0);
-        vfs.remove("seg/l0/c.seg").unwrap();
-        vfs.purge().unwrap();
-        assert_eq!(stored(), ["seg/l0/b.seg"]);
-    }
-
-    #[test]
-    fn an_object_that_the_store_has_lost_is_uploaded_again_where_there_is_a_copy() {
-        let (one, objects) = (disk(), SimObjects::default());
-        let vfs = over(&one, &objects);
-        let names = ["seg/l0/a.seg", "seg/l0/b.seg", "seg/l0/c.seg"].map(str::to_owned);
-        for name in &names {
-            write(&vfs, name, b"rows").unwrap();
-        }
-        objects.remove("seg/l0/a.seg").unwrap();
-        objects.remove("seg/l0/b.seg").unwrap();
-        one.remove("seg/l0/b.seg").unwrap();
-        let compare = |names, is_whole: bool, may| vfs.reconcile(names, &|_| is_whole, &|| may);
-        let compared = compare(&names[..2], true, true).unwrap();
-        let expected = Reconciled { lost: vec![names[1].clone()], unnamed: vec![names[2].clone()] };
-        assert_eq!(compared, expected);
-        assert_eq!(objects.list("seg/").unwrap(), ["seg/l0/a.seg", "seg/l0/c.seg"]);
-        objects.remove("seg/l0/a.seg").unwrap();
-        assert!(compare(&names[..1], true, false).is_err(), "it may not any more");
-        assert_eq!(compare(&names[..1], false, true).unwrap().lost, names[..1], "damaged");
-        // One that was cut off is replaced.
-        write(&vfs, "seg/l0/a.seg", b"rows").unwrap();
-        objects.remove("seg/l0/a.seg").unwrap();
-        let short = disk();
-        short.set_file("short", Some(b"ro".to_vec()));
-        objects.put("seg/l0/a.seg", &*short.open("short").unwrap()).unwrap();
-        assert_eq!(compare(&names[..1], false, true).unwrap().lost, names[..1]);
-        assert!(compare(&names[..1], true, true).unwrap().lost.is_empty());
-        assert_eq!(objects.list_sizes("seg/l0/a").unwrap(), [(names[0].clone(), 4)]);
-        objects.remove("seg/l0/a.seg").unwrap();
-        // What was removed in between must not come back.
-        vfs.remove("seg/l0/c.seg").unwrap();
-        vfs.purge().unwrap();
-        assert_eq!(compare(&names[..1], true, true).unwrap(), Reconciled::default());
-    }
-
-    #[test]
-    fn a_file_that_is_removed_or_discarded_while_it_is_fetched_does_not_come() {
-        let (one, objects) = (disk(), SimObjects::default());
-        write(&over(&one, &objects), "seg/l0/a.seg", b"rows").unwrap();
-        for removes in [true, false] {
-            let other = disk();
-            let vfs = over(&other, &objects);
-            let claim = vfs.claim("seg/l0/a.seg");
-            // Neither waits for the fetch.
-            match removes {
-                true => vfs.remove("seg/l0/a.seg").unwrap(),
-                false => assert!(!vfs.discard_copy("seg/l0/a.seg").unwrap()),
-            }
-            let fetched = vfs.fetch_claimed(&claim, None);
-            assert_eq!(fetched.err().unwrap().kind(), io::ErrorKind::NotFound);
-            drop(claim);
-            assert!(other.files().is_empty(), "{:?}", other.files());
-        }
-        // A fetch that fails leaves nothing, and a copy is replaced only by one that is whole.
-        let other = disk();
-        let vfs = over(&other, &objects);
-        objects.fail_at(0, io::ErrorKind::ConnectionReset);
-        assert!(vfs.prefetch("seg/l0/a.seg").is_err());
-        assert!(other.files().is_empty());
-        other.set_file("seg/l0/a.seg", Some(b"dust".to_vec()));
-        let refuses = |_: View| Err(io::ErrorKind::InvalidData.into());
-        assert!(vfs.replace_copy("seg/l0/a.seg", &refuses).is_err());
-        assert_eq!(other.files()["seg/l0/a.seg"], b"dust");
-        vfs.replace_copy("seg/l0/a.seg", &|_| Ok(())).unwrap();
-        assert_eq!(&*vfs.map("seg/l0/a.seg").unwrap(), b"rows");
-    }
-
-    #[test]
-    fn directories_of_the_store_are_listed_where_the_disk_has_none() {
-        let (one, objects) = (disk(), SimObjects::default());
-        one.create_dir("seg/2026-11").unwrap();
-        write(&over(&one, &objects), "seg/2026-11/b.seg", b"rows").unwrap();
-        let vfs = over(&disk(), &objects);
-        assert_eq!(vfs.list_dirs("seg").unwrap(), ["2026-11", "l0"]);
-        assert_eq!(vfs.list("seg/2026-11").unwrap(), ["b.seg"]);
-        assert_eq!(vfs.list("seg/none").err().unwrap().kind(), io::ErrorKind::NotFound);
-        assert_eq!(&*vfs.map("seg/2026-11/b.seg").unwrap(), b"rows");
-    }
-
-    #[test]
-    fn a_name_is_given_on_the_disk_only_once_the_store_has_the_file() {
-        let (one, objects) = (disk(), SimObjects::default());
-        let vfs = over(&one, &objects);
-        objects.fail_at(0, io::ErrorKind::TimedOut);
-        assert_eq!(
-            write(&vfs, "seg/l0/a.seg", b"rows").err().unwrap().kind(),
-            io::ErrorKind::TimedOut
-        );
-        assert!(vfs.list("seg/l0").unwrap().is_empty());
-        write(&vfs, "seg/l0/a.seg", b"rows").unwrap();
-        // The same again, but never another file under the same name.
-        write(&vfs, "seg/l0/a.seg", b"rows").unwrap();
-        let again = write(&vfs, "seg/l0/a.seg", b"other rows").err().unwrap();
-        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(
-            vfs.create("seg/l0/d.seg").err().unwrap().kind(),
-            io::ErrorKind::Unsupported,
-            "it would stay on the disk"
-        );
-        objects.lose_answer_at(0, io::ErrorKind::TimedOut);
-        assert!(write(&vfs, "seg/l0/c.seg", b"more").is_err());
-        write(&vfs, "seg/l0/c.seg", b"more").unwrap();
-        // A file that is fetched and cut off is not there.
-        let other = disk();
-        objects.fail_at(0, io::ErrorKind::ConnectionReset);
-        assert!(over(&other, &objects).map("seg/l0/a.seg").is_err());
-        assert!(!other.files().contains_key("seg/l0/a.seg"));
-        assert_eq!(&*over(&other, &objects).map("seg/l0/a.seg").unwrap(), b"rows");
-    }
-}
+mod tests;

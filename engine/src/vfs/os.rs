@@ -140,6 +140,18 @@ impl Vfs for OsVfs {
         Ok(View::new(map))
     }
 
+    fn map_writable(&self, path: &str) -> io::Result<View> {
+        let file = File::open(self.at(path))?;
+        #[expect(
+            unsafe_code,
+            reason = "a file that only this process writes, behind the bytes that are read"
+        )]
+        // SAFETY: the file keeps its length, and bytes are read only after they were written, once: see
+        // `partial_copy`. Nobody else knows its name.
+        let map = unsafe { memmap2::Mmap::map(&file)? };
+        Ok(View::new(map))
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         fs::rename(self.at(from), self.at(to))
     }

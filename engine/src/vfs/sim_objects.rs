@@ -9,7 +9,11 @@ use std::{collections::BTreeMap, io, sync::Arc};
 
 use parking_lot::Mutex;
 
-use super::{VfsFile, objects::Objects, read_all};
+use super::{
+    VfsFile,
+    object_store::{ObjectPart, Objects},
+    read_all,
+};
 
 /// Files by name. Clones share them.
 #[derive(Default, Clone)]
@@ -72,6 +76,16 @@ impl Objects for SimObjects {
         let bytes = self
             .call(|files| files.get(name).cloned().ok_or_else(|| io::ErrorKind::NotFound.into()));
         into.write_at(0, &bytes?)
+    }
+
+    fn get_part(&self, name: &str, part: ObjectPart) -> io::Result<(Vec<u8>, u64)> {
+        self.call(|files| {
+            let file = files.get(name).ok_or(io::ErrorKind::NotFound)?;
+            let len = file.len() as u64;
+            let range = part.of(len);
+            let bytes = file.get(range.start as usize..range.end as usize);
+            Ok((bytes.unwrap_or_default().to_vec(), len))
+        })
     }
 
     fn list_sizes(&self, prefix: &str) -> io::Result<Vec<(String, u64)>> {

@@ -13,10 +13,13 @@
 use std::{io, sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
-use inlay_engine::{Error, Result, VfsFile, remote::Objects};
+use inlay_engine::{
+    Error, Result, VfsFile,
+    remote::{ObjectPart, Objects},
+};
 use object_store::{
-    ClientOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, RetryConfig,
-    WriteMultipart,
+    ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload,
+    RetryConfig, WriteMultipart,
     aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey},
     path::Path,
 };
@@ -33,6 +36,8 @@ const PARTS_MAX: usize = 2;
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Longest time for a call that moves no content.
 const CALL_TIME_MAX: Duration = Duration::from_secs(30);
+/// Longest time for a part of a file, for which a query waits.
+const PART_TIME_MAX: Duration = Duration::from_secs(15);
 /// Longest time for a file of any size.
 const FILE_TIME_MAX: Duration = Duration::from_secs(900);
 /// Calls that create an object, and the pause after the first that failed; it doubles. The library repeats all others by itself.
@@ -155,7 +160,7 @@ impl Bucket {
     fn put_bytes(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let (store, path) = (Arc::clone(&self.store), self.path(name));
         let payload = PutPayload::from(bytes.to_vec());
-        self.calls.wait(FILE_TIME_MAX, async move { create(&*store, &path, payload).await })
+        self.calls.wait(FILE_TIME_MAX, async move { create(&store, &path, payload).await })
     }
 
     /// Uploads a large file in parts. The store does not refuse a second one here, so it is asked before.
@@ -262,6 +267,20 @@ impl Objects for Bucket {
             into.write_at(offset, chunk)?;
             offset += chunk.len() as u64;
             Ok(())
+        })
+    }
+
+    fn get_part(&self, name: &str, part: ObjectPart) -> io::Result<(Vec<u8>, u64)> {
+        let (store, path) = (Arc::clone(&self.store), self.path(name));
+        let range = match part {
+            ObjectPart::Tail(bytes) => GetRange::Suffix(bytes),
+            ObjectPart::Range(range) => GetRange::Bounded(range),
+        };
+        self.calls.wait(PART_TIME_MAX, async move {
+            let options = GetOptions { range: Some(range), ..GetOptions::default() };
+            let found = store.get_opts(&path, options).await.map_err(io_error)?;
+            let len = found.meta.size;
+            Ok((found.bytes().await.map_err(io_error)?.to_vec(), len))
         })
     }
 

@@ -32,6 +32,7 @@ mod log;
 
 mod lease;
 
+mod bounded_cache;
 mod bucket_upkeep;
 mod prefetcher;
 
@@ -41,12 +42,13 @@ mod node;
 
 mod migrate;
 
+pub use bounded_cache::CacheStanding;
 pub use bucket::{Bucket, BucketUrl};
 pub use calls::Calls;
 pub use log::{Head, Identity, PostgresLog};
 pub use membership::{Membership, Standing};
 pub use migrate::{Migrated, migrate};
-pub use node::{Location, Node};
+pub use node::{Cache, Location, Node};
 pub use prefetcher::Prefetcher;
 pub use session::DatabaseSession;
 pub use uploads::{AnnouncedObjects, Upload, Uploads};

@@ -31,6 +31,7 @@ use tokio_postgres::types::Type;
 use tracing::{info, warn};
 
 use crate::{
+    bounded_cache::{BoundedCache, CacheStanding},
     bucket_upkeep::BucketUpkeep,
     calls::{Calls, error_at},
     lease::Lease,
@@ -48,6 +49,8 @@ const POLL_EVERY: Duration = Duration::from_millis(20);
 const POLL_AGAIN: Duration = Duration::from_millis(200);
 /// How often a process says that it is there.
 const SEEN_EVERY: Duration = Duration::from_secs(2);
+/// How often room is freed on a disk that has not room for all files.
+const EVICT_EVERY: Duration = Duration::from_secs(1);
 /// After a take-over that did not succeed the next one is tried so much later.
 const LEAD_AGAIN: Duration = Duration::from_millis(500);
 /// How long a log or a file may be unreadable. A file that the leader has dropped is; the next record says so.
@@ -90,6 +93,8 @@ pub struct MemberParts {
     pub files: Arc<ObjectVfs>,
     /// What was uploaded, for those that follow.
     pub uploads: Arc<Uploads>,
+    /// How many bytes of segments and id runs the disk may have; all of them where nothing is said.
+    pub cache_bytes_max: Option<u64>,
     /// The data directory is this process's own.
     pub cache_lock: Arc<dyn Any + Send + Sync>,
 }
@@ -110,6 +115,7 @@ struct Member {
     turns: AtomicU64,
     prefetcher: Prefetcher,
     bucket: BucketUpkeep,
+    cache: Option<BoundedCache>,
 }
 
 /// How a process stands to the log, for operators.
@@ -135,6 +141,8 @@ pub struct Standing {
     pub files_lost: usize,
     /// Files that were fetched before a record named them.
     pub files_prefetched: u64,
+    /// The copies on this disk, where they have a bound.
+    pub cache: Option<CacheStanding>,
 }
 
 impl Membership {
@@ -145,6 +153,7 @@ impl Membership {
         let (requests, asked) = mpsc::channel();
         let session = Arc::new(parts.session.another());
         let read_index = ReadIndex::new(parts.session.another());
+        let cache = parts.cache_bytes_max.map(BoundedCache::new);
         let member = Arc::new(Member {
             parts,
             session,
@@ -160,12 +169,16 @@ impl Membership {
             turns: AtomicU64::new(0),
             prefetcher: Prefetcher::default(),
             bucket: BucketUpkeep::default(),
+            cache,
         });
         member.follow()?;
         member.prefetcher.begin();
         member.lead_if_free();
         member.parts.calls.spawn(Member::keep_saying(Arc::downgrade(&member)));
         member.parts.calls.spawn(Member::keep_fetching(Arc::downgrade(&member)));
+        if member.cache.is_some() {
+            member.parts.calls.spawn(Member::keep_evicting(Arc::downgrade(&member)));
+        }
         let running = Arc::clone(&member);
         let thread = thread::Builder::new().name("inlay-follow".to_owned());
         let started = thread.spawn(move || {
@@ -299,6 +312,7 @@ impl Membership {
             log_reads: member.turns.load(Ordering::Relaxed),
             files_lost: member.bucket.lost(),
             files_prefetched: member.prefetcher.count(),
+            cache: member.cache.as_ref().map(|cache| cache.standing(&member.parts.files)),
         }
     }
 }
@@ -420,6 +434,19 @@ impl Member {
             drop(this);
             // Asleep, it holds nothing.
             let _ = tokio::time::timeout(SEEN_EVERY, woken.notified()).await;
+        }
+    }
+
+    /// Frees room on the disk, once a second, for as long as this process runs.
+    async fn keep_evicting(member: Weak<Self>) {
+        while let Some(this) = member.upgrade().filter(|this| !this.is_ending()) {
+            let ran = tokio::task::spawn_blocking(move || {
+                if let Some(cache) = &this.cache {
+                    cache.run(&this.parts.engine);
+                }
+            });
+            drop(ran.await);
+            tokio::time::sleep(EVICT_EVERY).await;
         }
     }
 

@@ -12,7 +12,7 @@ use std::{any::Any, path::Path, sync::Arc, thread, time::Duration};
 
 use inlay_engine::{
     Engine, Error, Options, OsVfs, Result, SystemClock, SystemRng, Vfs, VfsFile,
-    remote::{Log as _, ObjectVfs, Superblock},
+    remote::{Log as _, ObjectVfs, Superblock, clear_partial_copies},
 };
 use tracing::{info, warn};
 use uuid::Uuid;
@@ -44,6 +44,15 @@ pub struct Location {
     pub events_url: String,
 }
 
+/// The data directory as a cache of the files.
+#[derive(Debug, Clone, Copy)]
+pub struct Cache<'a> {
+    /// Where it is.
+    pub directory: &'a Path,
+    /// How many bytes of segments and id runs it may have; all of them where nothing is said.
+    pub bytes_max: Option<u64>,
+}
+
 /// A process with the store open, which leads or follows.
 pub struct Node {
     /// The store, which leads or follows.
@@ -53,10 +62,11 @@ pub struct Node {
 }
 
 impl Node {
-    /// Opens the store of a location, with `directory` as its cache. A new database is made where there is none. The process leads then where no other one does.
+    /// Opens the store of a location, with a cache. A new database is made where there is none. The process leads then where no other one does.
     ///
     /// Errors: `Invalid` for wrong URLs, and for a directory that holds a store of its own or is in use; those of database, bucket and store.
-    pub fn open(location: &Location, directory: &Path, options: &Options) -> Result<Self> {
+    pub fn open(location: &Location, cache: Cache<'_>, options: &Options) -> Result<Self> {
+        let Cache { directory, bytes_max } = cache;
         let bucket_url = BucketUrl::parse(&location.events_url)?;
         let shown = directory.display().to_string();
         let disk = OsVfs::new(directory).map_err(|error| error_at(&shown, &error))?;
@@ -77,7 +87,14 @@ impl Node {
         let bucket = bucket_url.of(calls.clone(), state.id);
         let uploads = Arc::new(Uploads::new(session.another(), own));
         let objects = AnnouncedObjects { objects: bucket, uploads: Arc::clone(&uploads) };
-        let files = Arc::new(ObjectVfs::new(Arc::new(disk), Arc::new(objects), DIRECTORIES));
+        // What a process left that had a bound and was killed, whether this one has one or not: rows of it may be erased.
+        clear_partial_copies(&disk).map_err(|error| error_at(&shown, &error))?;
+        let files = ObjectVfs::new(Arc::new(disk), Arc::new(objects), DIRECTORIES);
+        let files = match bytes_max {
+            Some(_) => files.in_parts().map_err(|error| error_at(&shown, &error))?,
+            None => files,
+        };
+        let files = Arc::new(files);
         let log = Arc::new(log);
         let (secret, leader) = (state.secret, state.leader);
         let open = || -> Result<Self> {
@@ -91,6 +108,7 @@ impl Node {
                 secret: secret.clone(),
                 files: Arc::clone(&files),
                 uploads: Arc::clone(&uploads),
+                cache_bytes_max: bytes_max,
                 cache_lock: Arc::clone(&cache_lock),
             })?;
             Ok(Self { engine, membership })

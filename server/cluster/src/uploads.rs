@@ -18,7 +18,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use inlay_engine::{VfsFile, remote::Objects};
+use inlay_engine::{
+    VfsFile,
+    remote::{ObjectPart, Objects},
+};
 use parking_lot::Mutex;
 use tokio_postgres::types::Type;
 use tracing::warn;
@@ -168,6 +171,10 @@ impl<O: Objects> Objects for AnnouncedObjects<O> {
 
     fn get(&self, name: &str, into: &dyn VfsFile) -> io::Result<()> {
         self.objects.get(name, into)
+    }
+
+    fn get_part(&self, name: &str, part: ObjectPart) -> io::Result<(Vec<u8>, u64)> {
+        self.objects.get_part(name, part)
     }
 
     fn list_sizes(&self, prefix: &str) -> io::Result<Vec<(String, u64)>> {

@@ -15,6 +15,8 @@
 //! length, rows
 //!                                         M 268435456          an operator lacks 128 MiB
 //! 268435456
+//!                                         P 019a…, 0..70000    a block is not in the directory: it is fetched
+//! 1
 //!                                         C, R, R, …           columns and rows
 //!                                         D                    {"rows":3,"truncated":false}
 //! closes the pipe                         exits
@@ -36,13 +38,13 @@ use std::{
 
 use inlay_engine::{
     Error, View,
-    rows::{OpenSegments, Scan, SharedMemory},
+    rows::{LoadParts, OpenSegments, Scan, SharedMemory},
 };
 use tokio::runtime::Runtime;
 
 use inlay_sql_protocol::{
-    Ask, Done, Form, Frame, Reason, Refusal, Request, read_granted, read_recent, read_request,
-    receive_memory,
+    Ask, Done, Form, Frame, Reason, Refusal, Request, SegmentPart, read_granted, read_part_answer,
+    read_recent, read_request, receive_memory,
 };
 
 use crate::{
@@ -130,7 +132,9 @@ pub fn serve(Prepared { session, seal, reserve }: Prepared, memory: UnixStream) 
     let opened = opened.filter(|opened| opened.is_of(&request.segments));
     let opened = match opened {
         Some(opened) => Ok(opened),
-        None => OpenSegments::open(&request.head.directory, request.segments),
+        None => {
+            OpenSegments::open(&request.head.directory, request.segments, &load_parts(ask_for_part))
+        }
     };
     let opened = match opened {
         Ok(opened) => opened,
@@ -247,16 +251,43 @@ fn asking(
 /// The frame `M` with 8 bytes; 8 bytes come back on the standard input. The limit of the process is raised by as much before anything is allocated.
 fn ask_for_memory(bytes: usize) -> usize {
     let granted = || -> io::Result<u64> {
-        {
-            let mut stdout = io::stdout().lock();
-            Frame::MoreMemory(bytes as u64).write(&mut stdout)?;
-            stdout.flush()?;
-        }
-        let granted = read_granted(&mut io::stdin().lock())?;
+        let granted = ask(&Frame::MoreMemory(bytes as u64), read_granted)?;
         confine::grow_memory(granted)?;
         Ok(granted)
     };
     granted().ok().and_then(|granted| usize::try_from(granted).ok()).unwrap_or(0)
+}
+
+/// Asks the server for a part of a segment, and returns when it is in the directory.
+///
+/// Errors: the server cannot fetch it, or is gone.
+fn ask_for_part(part: SegmentPart) -> io::Result<()> {
+    match ask(&Frame::NeedPart(part), read_part_answer)? {
+        true => Ok(()),
+        false => Err(io::Error::other("a part of a segment could not be fetched")),
+    }
+}
+
+/// Sends a frame and reads its answer. Threads that ask at once wait for each other: an answer does not say what it is to.
+fn ask<T>(
+    frame: &Frame,
+    answer: impl FnOnce(&mut io::StdinLock<'static>) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut stdin = io::stdin().lock();
+    {
+        let mut stdout = io::stdout().lock();
+        frame.write(&mut stdout)?;
+        stdout.flush()?;
+    }
+    answer(&mut stdin)
+}
+
+/// How parts of segments come: by this.
+fn load_parts(ask: impl Fn(SegmentPart) -> io::Result<()> + Send + Sync + 'static) -> LoadParts {
+    Arc::new(move |segment, part| {
+        let segment = segment.into_bytes();
+        ask(SegmentPart { segment, start: part.start, end: part.end })
+    })
 }
 
 /// A thread that ends the process so long after it was told to.
@@ -314,7 +345,9 @@ fn wait_for_statement(
         match request.head.ask.take() {
             Some(ask) => return Ok((request, ask, opened)),
             None => {
-                opened = OpenSegments::open(&request.head.directory, request.segments).ok();
+                // Nobody would answer yet.
+                let load = load_parts(|_| Err(io::ErrorKind::Unsupported.into()));
+                opened = OpenSegments::open(&request.head.directory, request.segments, &load).ok();
                 if !has_touched {
                     has_touched = true;
                     touch_heaps(runtime, &is_asked);

@@ -179,11 +179,20 @@ impl StatementRunner {
                     follow_up.is_answered = true;
                     return Ok(RunningStatement { columns, started, results, permit, follow_up });
                 }
-                Frame::SnapshotGone => {}
+                Frame::SnapshotGone => {
+                    // As a rule a merge was published meanwhile; but a directory that is a cache may be deleted.
+                    let app = self.app.clone();
+                    if let Err(error) =
+                        spawn_blocking(move || app.engine.restore_copies()).await.map_err(ended)?
+                    {
+                        cause.get_or_insert_with(|| error.to_string());
+                    }
+                }
                 Frame::Refused(refusal) => return Err(refusal_error(refusal)),
                 Frame::Accepted
                 | Frame::NeedMemtable
                 | Frame::MoreMemory(_)
+                | Frame::NeedPart(_)
                 | Frame::Rows(_)
                 | Frame::Done(_) => {
                     return Err(ApiError::internal("a worker answers without columns"));
@@ -197,9 +206,11 @@ impl StatementRunner {
     /// The snapshot of a statement. Rows in memory are laid out on a blocking thread.
     async fn snapshot(&self, namespace: Namespace) -> Result<(DropElsewhere, SnapshotHandles)> {
         let snapshot = self.app.engine.snapshot(namespace);
-        let (segments, has_recent) = (snapshot.list(), snapshot.has_recent());
+        let (segments, missing) = (snapshot.list(), snapshot.missing());
+        let has_recent = snapshot.has_recent();
         let with = |snapshot, memory| {
-            (DropElsewhere(Some(snapshot)), SnapshotHandles { segments, memory, has_recent })
+            let handles = SnapshotHandles { segments, missing, memory, has_recent };
+            (DropElsewhere(Some(snapshot)), handles)
         };
         if !has_recent {
             return Ok(with(snapshot, Vec::new()));
@@ -279,7 +290,9 @@ impl Drop for FollowUp {
             let app = runner.app.clone();
             let list = spawn_blocking(move || {
                 let snapshot = app.engine.snapshot(namespace);
-                (1..=RUNS_AHEAD_MAX).contains(&snapshot.runs()).then(|| snapshot.list())
+                let is_cheap = (1..=RUNS_AHEAD_MAX).contains(&snapshot.runs());
+                // What would have to be fetched is left to the statement that needs it.
+                (is_cheap && snapshot.missing().is_empty()).then(|| snapshot.list())
             });
             if let Ok(Some(segments)) = list.await {
                 let directory = &runner.app.settings.data_dir;
@@ -307,6 +320,7 @@ fn chunk_of(frame: Frame) -> Result<ResultChunk> {
         Frame::Accepted
         | Frame::NeedMemtable
         | Frame::MoreMemory(_)
+        | Frame::NeedPart(_)
         | Frame::Columns(_)
         | Frame::SnapshotGone => Err(ApiError::internal("a worker repeats itself")),
     }

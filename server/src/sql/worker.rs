@@ -7,6 +7,8 @@
 //!                    43 25 00 00 00  [{"name":"count(*)","type":"BIGINT"}] "C": columns, 37 bytes
 //!                    4d 08 00 00 00  00 00 00 04 00 00 00 00               "M": 64 MiB more, please
 //! server → worker    00 00 00 04 00 00 00 00                               all of it; 0 would be none
+//! worker → server    50 20 00 00 00  01 9a … 70 11 01 00 00 00 00 00       "P": bytes of a segment, please
+//! server → worker    01 00 00 00 00 00 00 00                               they are in the file; 0 where they cannot be fetched
 //! worker → server    52 07 00 00 00  [20000]                               "R": rows
 //!                    44 1c 00 00 00  {"rows":1,"truncated":false}          "D": done
 //!
@@ -31,10 +33,10 @@ use std::{
     time::Duration,
 };
 
-use inlay_engine::rows::SharedMemory;
+use inlay_engine::rows::{MissingSegments, SharedMemory};
 use inlay_sql_protocol::{
-    Ask, FRAME_HEAD_BYTES, Frame, Head, ROWS, Reason, Refusal, granted, recent_head, request_head,
-    send_memory,
+    Ask, FRAME_HEAD_BYTES, Frame, Head, ROWS, Reason, Refusal, SegmentPart, granted, part_answer,
+    recent_head, request_head, send_memory,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -43,6 +45,7 @@ use tokio::{
 };
 
 use tracing::warn;
+use uuid::Uuid;
 
 use super::{memory_pool::MemoryGrant, preemption_ticker::TickerGuard, template::Pipes};
 
@@ -65,6 +68,8 @@ const UNFIT_CHARS_MAX: u64 = 500;
 pub struct SnapshotHandles {
     /// Serialized list of segments; the worker opens the files itself.
     pub segments: Vec<u8>,
+    /// Those of them of which the worker has to ask for parts.
+    pub missing: MissingSegments,
     /// Shared memory with rows that no segment has yet, each passed as a descriptor.
     pub memory: Vec<Arc<SharedMemory>>,
     /// Whether there may be rows in memory that are not shared; they are copied when the worker asks for them.
@@ -205,7 +210,9 @@ impl Worker {
         }
         let deadline = deadline + GRACE;
         let Self { control, stdin, stdout, ticker, .. } = self;
-        Ok(ResultStream { control, stdin, stdout, deadline, memory, _ticker: ticker })
+        let (missing, part_failed) = (handles.missing.clone(), false);
+        let _ticker = ticker;
+        Ok(ResultStream { control, stdin, stdout, deadline, memory, missing, part_failed, _ticker })
     }
 }
 
@@ -217,6 +224,9 @@ pub struct ResultStream {
     stdout: BufReader<Receiver>,
     deadline: Instant,
     memory: MemoryGrant,
+    missing: MissingSegments,
+    /// Whether a part of a segment could not be fetched.
+    part_failed: bool,
     _ticker: Option<TickerGuard>,
 }
 
@@ -245,12 +255,17 @@ impl ResultStream {
     /// The next part of the answer; rows are read to the end of `rows`, where they are not copied again, and none is
     /// returned. Memory is granted meanwhile, as far as there is some.
     pub async fn next_behind(&mut self, rows: &mut Vec<u8>) -> Option<Frame> {
-        let Self { stdin, stdout, memory, deadline, .. } = self;
+        let Self { stdin, stdout, memory, deadline, missing, part_failed, .. } = self;
         let read = async {
             loop {
                 match read_frame_behind(stdout, rows).await? {
                     Some(Frame::MoreMemory(bytes)) => {
                         stdin.write_all(&granted(memory.grow(bytes))).await?;
+                    }
+                    Some(Frame::NeedPart(part)) => {
+                        let is_there = load(missing.clone(), part).await;
+                        *part_failed |= !is_there;
+                        stdin.write_all(&part_answer(is_there)).await?;
                     }
                     other => return io::Result::Ok(other),
                 }
@@ -264,9 +279,13 @@ impl ResultStream {
         }
     }
 
-    /// A refusal with its reason changed to [`Reason::Busy`] where other statements have the memory: it may be answered later.
+    /// A refusal with its reason changed to [`Reason::Busy`] where other statements have the memory, or a file cannot be fetched: it may be answered later.
     fn judged(&self, refusal: Refusal) -> Refusal {
         match refusal.reason {
+            Reason::Broken if self.part_failed => Refusal::new(
+                Reason::Busy,
+                "a file of the store cannot be fetched right now; retry soon",
+            ),
             Reason::TooLarge if self.memory.was_short() => {
                 Refusal::new(Reason::Busy, "other statements have the memory that it needs")
             }
@@ -297,6 +316,20 @@ impl ResultStream {
         let mut status = [0; STATUS_BYTES];
         control.read_exact(&mut status).await?;
         Ok(ExitStatus::from_raw(i32::from_le_bytes(status)))
+    }
+}
+
+/// Has a part of a segment in its file, if it can be fetched.
+async fn load(missing: MissingSegments, part: SegmentPart) -> bool {
+    let segment = Uuid::from_bytes(part.segment);
+    let loaded = tokio::task::spawn_blocking(move || missing.load(segment, part.start..part.end));
+    match loaded.await {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => {
+            warn!(%error, %segment, "a part of a segment cannot be fetched for a statement");
+            false
+        }
+        Err(_) => false,
     }
 }
 
@@ -392,7 +425,12 @@ mod tests {
             let worker = Worker::from_pipes(run(&program)).unwrap();
             let deadline = Instant::now() + READY_WITHIN;
             let (segments, memory) = (Vec::new(), Vec::new());
-            let handles = SnapshotHandles { segments, memory, has_recent: false };
+            let handles = SnapshotHandles {
+                segments,
+                missing: MissingSegments::default(),
+                memory,
+                has_recent: false,
+            };
             let memory_pool = Arc::new(MemoryPool::new(0));
             let grant = MemoryGrant::none(&memory_pool, "org");
             let asked = worker.execute(directory.path(), &ask, &handles, grant, deadline).await;

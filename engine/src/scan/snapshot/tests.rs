@@ -15,6 +15,11 @@ use crate::{
 const DAY_MS: i64 = 24 * HOUR_MS;
 const NOW_MS: i64 = 20_000 * DAY_MS;
 
+/// All files are whole.
+fn no_parts() -> LoadParts {
+    Arc::new(|_, _| Err(io::ErrorKind::Unsupported.into()))
+}
+
 /// An engine without rows, in which they expire after thirty days.
 fn empty_engine(directory: &Path) -> Engine {
     let options = Options {
@@ -64,7 +69,7 @@ fn blocks_are_checked_ahead_until_it_is_over() {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(directory.path());
     let list = engine.snapshot(Namespace(1)).list();
-    let open = || OpenSegments::open(directory.path(), list.clone()).unwrap();
+    let open = || OpenSegments::open(directory.path(), list.clone(), &no_parts()).unwrap();
     let opened = open();
     let all = opened.verify_ahead(&|| false);
     assert!(all > 0);
@@ -466,11 +471,16 @@ fn a_segment_that_went_away_is_told_apart() {
     let is_not_found = matches!(gone, Err(Error::Io { kind: std::io::ErrorKind::NotFound, .. }));
     assert!(is_not_found);
     let cut = |bytes: &[u8], len: usize| bytes[..len].to_vec();
-    let SerializedSnapshot { segments, shared, copied } = handed;
+    let SerializedSnapshot { segments, missing, shared, copied } = handed;
     let receive = |segments: Vec<u8>, copied: Vec<u8>| {
         Scan::receive(
             directory.path(),
-            SerializedSnapshot { segments, shared: shared.clone(), copied },
+            SerializedSnapshot {
+                segments,
+                missing: missing.clone(),
+                shared: shared.clone(),
+                copied,
+            },
         )
     };
     for len in [0, 1, segments.len() / 2, segments.len() - 1] {
@@ -479,6 +489,6 @@ fn a_segment_that_went_away_is_told_apart() {
     for len in [1, copied.len() / 2, copied.len() - 1] {
         assert!(receive(segments.clone(), cut(&copied, len)).is_err(), "{len}");
     }
-    let opened = OpenSegments::open(directory.path(), segments.clone()).unwrap();
+    let opened = OpenSegments::open(directory.path(), segments.clone(), &no_parts()).unwrap();
     assert!(opened.is_of(&segments) && !opened.is_of(&cut(&segments, segments.len() - 1)));
 }

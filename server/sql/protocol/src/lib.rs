@@ -13,5 +13,6 @@ mod message;
 pub use fd_passing::{WorkerPipes, receive_memory, send_memory};
 pub use message::{
     Ask, Done, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, Form, Frame, Head, OutColumn, ROWS, Reason,
-    Refusal, Request, granted, read_granted, read_recent, read_request, recent_head, request_head,
+    Refusal, Request, SegmentPart, granted, part_answer, read_granted, read_part_answer,
+    read_recent, read_request, recent_head, request_head,
 };

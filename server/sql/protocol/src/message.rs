@@ -8,7 +8,8 @@
 //! bytes. It asks for the rows that segments lack when the statement is valid and the head says
 //! that there may be such rows; the server writes their length (u64) and the rows. Where its memory
 //! is not enough, the worker asks for more, before or between rows; the server writes the number of
-//! bytes that it grants (u64). Columns and rows are written in the format that the client asked
+//! bytes that it grants (u64). Where the directory has not all of a segment, the worker asks for parts
+//! of it; the server writes 1 (u64) when a part is there, and 0 when it does not come. Columns and rows are written in the format that the client asked
 //! for, and passed on as they are.
 
 use std::{
@@ -134,6 +135,30 @@ impl Refusal {
     }
 }
 
+/// Some bytes of a segment: from an offset to before another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentPart {
+    /// Name of the segment.
+    pub segment: [u8; 16],
+    /// The first byte.
+    pub start: u64,
+    /// The byte behind the last one.
+    pub end: u64,
+}
+
+impl SegmentPart {
+    fn bytes(&self) -> Vec<u8> {
+        [&self.segment[..], &self.start.to_le_bytes(), &self.end.to_le_bytes()].concat()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let (segment, bytes) = bytes.split_first_chunk()?;
+        let (start, end) = bytes.split_first_chunk()?;
+        let (start, end) = (u64::from_le_bytes(*start), u64::from_le_bytes(end.try_into().ok()?));
+        Some(Self { segment: *segment, start, end })
+    }
+}
+
 /// A part of a worker's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
@@ -143,6 +168,8 @@ pub enum Frame {
     NeedMemtable,
     /// The worker needs so many bytes of memory in addition.
     MoreMemory(u64),
+    /// The worker needs some bytes of a segment of which the directory has not all.
+    NeedPart(SegmentPart),
     /// Columns of the result, sent once before all rows.
     Columns(Vec<OutColumn>),
     /// Some rows, in the requested format.
@@ -169,6 +196,7 @@ impl Frame {
             Self::Accepted => (b'T', Vec::new()),
             Self::NeedMemtable => (b'W', Vec::new()),
             Self::MoreMemory(bytes) => (b'M', bytes.to_le_bytes().to_vec()),
+            Self::NeedPart(part) => (b'P', part.bytes()),
         };
         if bytes.len() > FRAME_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame is too large"));
@@ -206,6 +234,7 @@ impl Frame {
                 let bytes = <[u8; 8]>::try_from(&*bytes);
                 Self::MoreMemory(u64::from_le_bytes(bytes.map_err(|_| io::ErrorKind::InvalidData)?))
             }
+            b'P' => Self::NeedPart(SegmentPart::of(&bytes).ok_or(io::ErrorKind::InvalidData)?),
             _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame of no kind")),
         })
     }
@@ -272,6 +301,18 @@ pub fn read_granted(input: &mut impl Read) -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
+/// The answer to a worker that asks for a part of a segment: whether it is there.
+pub fn part_answer(is_there: bool) -> [u8; 8] {
+    u64::from(is_there).to_le_bytes()
+}
+
+/// Reads whether a part of a segment is there.
+///
+/// Errors: `UnexpectedEof` when the server went away.
+pub fn read_part_answer(input: &mut impl Read) -> io::Result<bool> {
+    read_granted(input).map(|answer| answer == 1)
+}
+
 /// Reads the rows that segments lack.
 ///
 /// Errors: `UnexpectedEof` when the server went away.
@@ -334,6 +375,7 @@ mod tests {
             Frame::Accepted,
             Frame::NeedMemtable,
             Frame::MoreMemory(1 << 40),
+            Frame::NeedPart(SegmentPart { segment: [7; 16], start: 1, end: 1 << 40 }),
         ] {
             let mut bytes = Vec::new();
             frame.write(&mut bytes).unwrap();
@@ -345,7 +387,10 @@ mod tests {
         }
         assert!(Frame::read(b'?', Vec::new()).is_err());
         assert!(Frame::read(b'M', vec![0; 7]).is_err());
+        assert!(Frame::read(b'P', vec![0; 31]).is_err() && Frame::read(b'P', vec![0; 33]).is_err());
         assert_eq!(read_granted(&mut &granted(5)[..]).unwrap(), 5);
+        assert!(read_part_answer(&mut &part_answer(true)[..]).unwrap());
+        assert!(!read_part_answer(&mut &part_answer(false)[..]).unwrap());
         assert!(Frame::head([b'R', 255, 255, 255, 255]).is_err());
         assert!(Frame::Rows(vec![0; FRAME_BYTES_MAX + 1]).write(&mut Vec::new()).is_err());
     }

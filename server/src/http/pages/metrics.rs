@@ -42,7 +42,11 @@ use prometheus_client::{
 };
 
 use crate::{
-    base::{membership::StoreStanding, permit_pools::PoolCounts, query_permits::QueryCounts},
+    base::{
+        membership::{CacheStanding, StoreStanding},
+        permit_pools::PoolCounts,
+        query_permits::QueryCounts,
+    },
     error::{ApiError, Result},
     http::state::{
         context::Http,
@@ -232,7 +236,25 @@ impl Page<'_> {
         self.gauge("cluster_files_lost", "Files that the bucket has lost", None, lost)?;
         let help = "Files that were fetched before a record named them";
         self.counter("cluster_files_prefetched", help, None, now.files_prefetched)?;
-        self.counter("cluster_log_reads", "How often the log was read", None, now.log_reads)
+        self.counter("cluster_log_reads", "How often the log was read", None, now.log_reads)?;
+        now.cache.as_ref().map_or(Ok(()), |cache| self.cache(cache))
+    }
+
+    // cluster_cache_*: copies of files on a disk that has not room for all of them.
+    fn cache(&mut self, now: &CacheStanding) -> fmt::Result {
+        let bytes = Some(&Unit::Bytes);
+        self.gauge(
+            "cluster_cache_max",
+            "Bytes that copies of files may have",
+            bytes,
+            now.bytes_max,
+        )?;
+        self.gauge("cluster_cache", "Bytes of copies of files", bytes, now.bytes)?;
+        let help = "Segments whose copy was evicted";
+        self.counter("cluster_cache_evicted", help, None, now.evicted)?;
+        let help = "Calls of the bucket for parts of segments";
+        self.counter("cluster_cache_reads", help, None, now.reads)?;
+        self.counter("cluster_cache_read", "Bytes that they brought", bytes, now.read_bytes)
     }
 
     // segments, segment_rows, segment_bytes by level (`fresh`, `merged`, `sealed`); the unit is added to the name of the last.

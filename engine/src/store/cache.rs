@@ -1,0 +1,143 @@
+//! The bound on copies of segments, where the files are elsewhere and the disk is smaller than all of them.
+//!
+//! A round looks which segments were read since the last one, and evicts those that were not read for the longest time until the others fit:
+//!
+//! ```text
+//! bound 100 MB      a: 60 MB, idle for 3 rounds    b: 30 MB, idle for 1    c: 40 MB, just read
+//! evicted           a                              70 MB are left
+//! bound 50 MB       a, then b: 40 MB are left
+//! ```
+//!
+//! An evicted segment stays open: its directories are in memory, and blocks are fetched when they are read. Queries that run go on with the copy that they have, whose
+//! room is free when the last of them ends.
+
+use std::{cmp::Reverse, io::ErrorKind, sync::Arc};
+
+use super::lifecycle::Store;
+use crate::{
+    error::{IoContext as _, Result},
+    segment::Segment,
+};
+
+/// Copies that are shorter stay: to evict one would free less than it costs.
+const EVICTED_BYTES_MIN: u64 = 256 << 10;
+
+/// What a round found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheRound {
+    /// Bytes of segments and id runs on this disk after it.
+    pub bytes: u64,
+    /// Segments that it evicted.
+    pub evicted: u64,
+}
+
+/// A copy that may be evicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Copy {
+    at: usize,
+    bytes: u64,
+    idle_rounds: u32,
+    /// Latest time of its rows: of two that are idle for as long, the older one goes.
+    ts_max: i64,
+}
+
+/// Which copies are evicted so that `bytes` become `bytes_max`, or as few as can be: positions, in the order in which they go.
+fn evicted(mut copies: Vec<Copy>, mut bytes: u64, bytes_max: u64) -> Vec<usize> {
+    copies.retain(|copy| copy.bytes >= EVICTED_BYTES_MIN);
+    copies.sort_by_key(|copy| (Reverse(copy.idle_rounds), copy.ts_max));
+    let mut evicted = Vec::new();
+    for copy in copies {
+        if bytes <= bytes_max {
+            break;
+        }
+        bytes = bytes.saturating_sub(copy.bytes);
+        evicted.push(copy.at);
+    }
+    evicted
+}
+
+impl Store {
+    /// Evicts copies of segments until those that are left fit `bytes_max`. Id runs count and stay. To be called once a second.
+    ///
+    /// Errors: those of the disk; `Unsupported` where files are not elsewhere.
+    pub fn evict(&self, bytes_max: u64) -> Result<CacheRound> {
+        let version = self.version();
+        let copy_of = |(at, segment): (usize, &Arc<Segment>)| Copy {
+            at,
+            bytes: segment.cached_bytes(),
+            idle_rounds: segment.idle_rounds(),
+            ts_max: segment.meta().ts_max,
+        };
+        let copies: Vec<Copy> = version.segments.iter().enumerate().map(copy_of).collect();
+        let of_runs: u64 = self.sequencer.id_runs().iter().map(|run| run.meta().len).sum();
+        let bytes = of_runs + copies.iter().map(|copy| copy.bytes).sum::<u64>();
+        let chosen = evicted(copies, bytes, bytes_max);
+        let chosen = chosen.into_iter().filter_map(|at| version.segments.get(at));
+        let chosen: Vec<&Arc<Segment>> = chosen.collect();
+        let freed: u64 = chosen.iter().map(|segment| segment.cached_bytes()).sum();
+        let evicted = self.exchange(&chosen)?;
+        Ok(CacheRound { bytes: bytes.saturating_sub(freed), evicted })
+    }
+
+    /// Has a copy of each segment under the name by which other processes of this machine open it, where the files are elsewhere: the directory may be deleted at
+    /// any time, and this process goes on with what it has open.
+    ///
+    /// Errors: those of where the files are, and of the disk.
+    pub fn restore_copies(&self) -> Result<()> {
+        if !self.vfs.is_shared() {
+            return Ok(());
+        }
+        let version = self.version();
+        let mut lost = Vec::new();
+        for segment in version.segments.iter() {
+            let path = segment.meta().path();
+            match segment.view().copy_path() {
+                // Which fetches it.
+                None => drop(self.vfs.map(&path).at(&path)?),
+                Some(copy) if self.vfs.open(copy).is_err() => lost.push(segment),
+                Some(_) => {}
+            }
+        }
+        self.exchange(&lost).map(drop)
+    }
+
+    /// Puts empty copies in the place of those of some segments. Returns of how many: others were merged away or replaced since they were chosen, or are being fetched.
+    fn exchange(&self, segments: &[&Arc<Segment>]) -> Result<u64> {
+        // Neither a follower's next version nor a flush comes in between.
+        let _upkeep = self.upkeep.lock();
+        let live = self.version();
+        let is_live =
+            |segment: &Arc<Segment>| live.segments.iter().any(|other| Arc::ptr_eq(other, segment));
+        let mut opened = Vec::new();
+        for segment in segments.iter().filter(|segment| is_live(segment)) {
+            let path = segment.meta().path();
+            match self.vfs.map_evicted(&path, segment.meta().len) {
+                // The next round comes to it again.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                view => opened.push(Arc::new(segment.over(view.at(&path)?))),
+            }
+        }
+        self.sequencer.replace_segments(&opened);
+        Ok(opened.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_idle_for_longest_goes_until_the_others_fit() {
+        const MB: u64 = 1 << 20;
+        let copy = |at, bytes, idle_rounds| Copy { at, bytes, idle_rounds, ts_max: -(at as i64) };
+        let copies = vec![copy(0, 60 * MB, 3), copy(1, 30 * MB, 1), copy(2, 40 * MB, 0)];
+        let evicted = |bytes_max| evicted(copies.clone(), 130 * MB, bytes_max);
+        assert_eq!(evicted(130 * MB), [] as [usize; 0]);
+        assert_eq!(evicted(100 * MB), [0]);
+        assert_eq!(evicted(50 * MB), [0, 1]);
+        // What is being read goes as well where the rest is not enough.
+        assert_eq!(evicted(0), [0, 1, 2]);
+        let alike = vec![copy(0, 2 * MB, 1), copy(1, 2 * MB, 1), copy(2, MB / 5, 9)];
+        assert_eq!(super::evicted(alike, 4 * MB, 3 * MB), [1], "the older one, and no short one");
+    }
+}
