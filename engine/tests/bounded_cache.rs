@@ -220,6 +220,10 @@ fn answers_are_the_same_whatever_is_evicted() {
     assert!(Scan::receive(follower.disk.path(), handed()).is_err());
     follower.engine.restore_copies().unwrap();
     assert!(rows(&follower.engine, &follower.disk) == rows(&plain, &directory));
+    // Also where copies are whole: the leader has written them itself.
+    std::fs::remove_dir_all(leader.disk.path().join("seg")).unwrap();
+    leader.engine.restore_copies().unwrap();
+    assert!(rows(&leader.engine, &leader.disk) == rows(&plain, &directory));
     let left = std::fs::read_dir(follower.disk.path().join("parts")).unwrap().count();
     drop(follower.engine);
     assert!(left > 0);

@@ -1,6 +1,8 @@
 //! A snapshot of one namespace, for this process or another one.
 
-use std::{io, ops::Range, path::Path, sync::Arc};
+use std::{collections::BTreeSet, io, ops::Range, path::Path, sync::Arc};
+
+use parking_lot::Mutex;
 
 use uuid::Uuid;
 
@@ -12,7 +14,9 @@ use crate::{
     event::Namespace,
     segment::{Database, Segment, SegmentFile, SegmentMeta},
     store::{PartImage, Version},
-    vfs::{MissingParts, Vfs, View, os::OsVfs, shared_memory::SharedMemory},
+    vfs::{
+        MissingParts, Vfs, View, os::OsVfs, partial_copy::CHUNK_BYTES, shared_memory::SharedMemory,
+    },
 };
 
 /// The rows of a namespace at one instant. Holding it keeps its segments readable here.
@@ -118,8 +122,9 @@ impl Snapshot {
         out
     }
 
-    /// Its segments of which this disk has parts alone: whoever opens the list elsewhere has to ask for others here.
+    /// Its segments of which this disk has parts alone: whoever opens the list elsewhere has to ask for others here. All of its segments are taken as read.
     pub fn missing(&self) -> MissingSegments {
+        self.segments().for_each(|segment| segment.note_use());
         let of_parts = self.segments().filter(|segment| segment.view().copy_path().is_some());
         MissingSegments(of_parts.map(|segment| Arc::clone(segment.file())).collect())
     }
@@ -181,11 +186,19 @@ struct PartsOfOwner {
     segment: Uuid,
     copy_path: String,
     load: LoadParts,
+    /// Chunks that the owner has said are there.
+    known: Mutex<BTreeSet<u64>>,
 }
 
 impl MissingParts for PartsOfOwner {
     fn load(&self, range: Range<u64>) -> io::Result<()> {
-        (self.load)(self.segment, range)
+        let chunks = range.start / CHUNK_BYTES..range.end.div_ceil(CHUNK_BYTES);
+        if chunks.clone().all(|chunk| self.known.lock().contains(&chunk)) {
+            return Ok(());
+        }
+        (self.load)(self.segment, range)?;
+        self.known.lock().extend(chunks);
+        Ok(())
     }
 
     fn loaded_bytes(&self) -> u64 {
@@ -244,7 +257,8 @@ impl OpenSegments {
             false => {
                 let (segment, copy_path, load) = (meta.uuid, copy_path.clone(), Arc::clone(load));
                 let view = vfs.map_writable(&copy_path)?;
-                Ok(view.with_missing(Arc::new(PartsOfOwner { segment, copy_path, load })))
+                let parts = PartsOfOwner { segment, copy_path, load, known: Mutex::default() };
+                Ok(view.with_missing(Arc::new(parts)))
             }
         };
         let open = |metas: &[(SegmentMeta, String)]| -> Result<Vec<Source>> {

@@ -21,6 +21,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 use std::{
+    io,
     ops::{Deref, Range},
     sync::{
         Arc,
@@ -94,8 +95,11 @@ impl Deref for Segment {
 
 /// Has a part of a file on this disk.
 fn load(view: &View, part: Range<usize>, place: &str) -> Result<()> {
-    let unreachable = |error| Error::limit(Limit::Unreachable, format!("{place}: {error}"));
-    view.load(part).map_err(unreachable)
+    view.load(part).map_err(|error| match error.kind() {
+        // It is there, and is another one.
+        io::ErrorKind::InvalidData => Error::corrupt(place, error.to_string()),
+        _ => Error::limit(Limit::Unreachable, format!("{place}: {error}")),
+    })
 }
 
 /// A flag for each block of each section, none of which was checked.
@@ -293,9 +297,16 @@ impl SegmentFile {
     /// Has a part of the file on this disk, before it returns, for another process that reads it.
     ///
     /// Errors: those of where the file is.
-    pub fn load(&self, part: Range<usize>) -> std::io::Result<()> {
-        self.is_used.store(true, Ordering::Relaxed);
+    pub fn load(&self, part: Range<usize>) -> io::Result<()> {
+        self.note_use();
         self.view.load(part)
+    }
+
+    /// Notes that it is being read.
+    pub fn note_use(&self) {
+        if !self.is_used.load(Ordering::Relaxed) {
+            self.is_used.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Has all of the file on this disk, before it returns: whoever reads everything waits for a few long calls instead of many short ones.
@@ -415,12 +426,14 @@ impl SegmentFile {
         let bytes = self.view.get(start..end).ok_or_else(missing)?;
         let checked =
             self.checked.get(at).and_then(|flags| flags.get(index)).ok_or_else(missing)?;
-        if !self.is_used.load(Ordering::Relaxed) {
-            self.is_used.store(true, Ordering::Relaxed);
-        }
-        // Two readers may both compare: they come to the same result, so no lock is needed.
-        if !checked.load(Ordering::Relaxed) {
-            load(&self.view, start..end, &self.place)?;
+        self.note_use();
+        // Two readers may both compare: they come to the same result, so no lock is needed. But whoever finds the flag has to find the bytes, too, which may have
+        // been loaded by somebody else.
+        if !checked.load(Ordering::Acquire) {
+            load(&self.view, start..end, &self.place).inspect_err(|error| {
+                let is_damaged = matches!(error, Error::Corrupt { .. });
+                self.is_damaged.fetch_or(is_damaged, Ordering::Relaxed);
+            })?;
             if block_crc(self.meta.uuid, section.kind, &section.name, index, bytes) != block.crc {
                 self.is_damaged.store(true, Ordering::Relaxed);
                 return Err(Error::corrupt(
@@ -431,7 +444,7 @@ impl SegmentFile {
                     ),
                 ));
             }
-            checked.store(true, Ordering::Relaxed);
+            checked.store(true, Ordering::Release);
         }
         Ok(bytes)
     }
@@ -444,7 +457,7 @@ impl SegmentFile {
     /// Whether a block was read before.
     pub(super) fn is_checked(&self, at: usize, index: usize) -> bool {
         let flag = self.checked.get(at).and_then(|flags| flags.get(index));
-        flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
+        flag.is_some_and(|flag| flag.load(Ordering::Acquire))
     }
 
     /// Timestamps of block `index`, in milliseconds since 1970. Errors: `Corrupt` when the block is damaged or missing.

@@ -11,7 +11,7 @@
 //! An evicted segment stays open: its directories are in memory, and blocks are fetched when they are read. Queries that run go on with the copy that they have, whose
 //! room is free when the last of them ends.
 
-use std::{cmp::Reverse, io::ErrorKind, sync::Arc};
+use std::{cmp::Reverse, io::ErrorKind, sync::Arc, time::Duration};
 
 use super::lifecycle::Store;
 use crate::{
@@ -22,10 +22,13 @@ use crate::{
 /// Copies that are shorter stay: to evict one would free less than it costs.
 const EVICTED_BYTES_MIN: u64 = 256 << 10;
 
+/// How long a round waits for a flush, or for a record that is applied.
+const UPKEEP_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// What a round found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheRound {
-    /// Bytes of segments and id runs on this disk after it.
+    /// Bytes of segments and id runs on this disk after it, those of evicted copies that are still read among them.
     pub bytes: u64,
     /// Segments that it evicted.
     pub evicted: u64,
@@ -68,57 +71,79 @@ impl Store {
             idle_rounds: segment.idle_rounds(),
             ts_max: segment.meta().ts_max,
         };
-        let copies: Vec<Copy> = version.segments.iter().enumerate().map(copy_of).collect();
+        // Damaged ones are fetched anew, and known by their damage until then.
+        let segments = version.segments.iter().enumerate();
+        let copies: Vec<Copy> =
+            segments.filter(|(_, segment)| !segment.is_damaged()).map(copy_of).collect();
         let of_runs: u64 = self.sequencer.id_runs().iter().map(|run| run.meta().len).sum();
         let bytes = of_runs + copies.iter().map(|copy| copy.bytes).sum::<u64>();
-        let chosen = evicted(copies, bytes, bytes_max);
-        let chosen = chosen.into_iter().filter_map(|at| version.segments.get(at));
-        let chosen: Vec<&Arc<Segment>> = chosen.collect();
-        let freed: u64 = chosen.iter().map(|segment| segment.cached_bytes()).sum();
+        let chosen = evicted(copies, bytes, bytes_max).into_iter();
+        let chosen: Vec<&Arc<Segment>> = chosen.filter_map(|at| version.segments.get(at)).collect();
         let evicted = self.exchange(&chosen)?;
-        Ok(CacheRound { bytes: bytes.saturating_sub(freed), evicted })
+        let whole = |segment: &&Arc<Segment>| segment.view().copy_path().is_none();
+        let live = self.version();
+        let of_whole: u64 = live.segments.iter().filter(whole).map(|one| one.cached_bytes()).sum();
+        Ok(CacheRound { bytes: of_runs + of_whole + self.vfs.bytes_of_parts(), evicted })
     }
 
     /// Has a copy of each segment under the name by which other processes of this machine open it, where the files are elsewhere: the directory may be deleted at
-    /// any time, and this process goes on with what it has open.
+    /// any time, and this process goes on with what it has open. One round at a time; where one runs, there is nothing to do.
     ///
     /// Errors: those of where the files are, and of the disk.
     pub fn restore_copies(&self) -> Result<()> {
-        if !self.vfs.is_shared() {
+        let Some(_one) = self.restoring.try_lock().filter(|_| self.vfs.is_shared()) else {
             return Ok(());
-        }
+        };
         let version = self.version();
-        let mut lost = Vec::new();
-        for segment in version.segments.iter() {
-            let path = segment.meta().path();
-            match segment.view().copy_path() {
-                // Which fetches it.
-                None => drop(self.vfs.map(&path).at(&path)?),
-                Some(copy) if self.vfs.open(copy).is_err() => lost.push(segment),
-                Some(_) => {}
-            }
+        let path_of = |segment: &Arc<Segment>| {
+            segment.view().copy_path().map_or_else(|| segment.meta().path(), str::to_owned)
+        };
+        let lost = |segment: &&Arc<Segment>| !self.vfs.has_copy(&path_of(segment));
+        let lost: Vec<&Arc<Segment>> = version.segments.iter().filter(lost).collect();
+        if self.vfs.copies_parts() {
+            return self.exchange(&lost).map(drop);
         }
-        self.exchange(&lost).map(drop)
+        let paths: Vec<String> = lost.iter().map(|segment| segment.meta().path()).collect();
+        let fetched = paths.iter().try_for_each(|path| match self.vfs.map(path) {
+            // Merged away since.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            fetched => fetched.at(path).map(drop),
+        });
+        // One that was merged away while it was fetched must not stay.
+        self.discard_unnamed(&paths);
+        fetched
     }
 
     /// Puts empty copies in the place of those of some segments. Returns of how many: others were merged away or replaced since they were chosen, or are being fetched.
     fn exchange(&self, segments: &[&Arc<Segment>]) -> Result<u64> {
-        // Neither a follower's next version nor a flush comes in between.
-        let _upkeep = self.upkeep.lock();
+        if segments.is_empty() {
+            return Ok(0);
+        }
+        // Neither a follower's next version nor a flush comes in between. One that takes long is not waited for.
+        let Some(_upkeep) = self.upkeep.try_lock_for(UPKEEP_TIME_MAX) else { return Ok(0) };
         let live = self.version();
         let is_live =
             |segment: &Arc<Segment>| live.segments.iter().any(|other| Arc::ptr_eq(other, segment));
         let mut opened = Vec::new();
+        let mut done = Ok(());
         for segment in segments.iter().filter(|segment| is_live(segment)) {
             let path = segment.meta().path();
             match self.vfs.map_evicted(&path, segment.meta().len) {
-                // The next round comes to it again.
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                view => opened.push(Arc::new(segment.over(view.at(&path)?))),
+                Ok(view) => opened.push(Arc::new(segment.over(view))),
+                // It is being fetched, or was merged away: the next round comes to it again, if it is there.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotFound) => {}
+                Err(error) => {
+                    done = Err(error).at(&path);
+                    break;
+                }
             }
         }
-        self.sequencer.replace_segments(&opened);
-        Ok(opened.len() as u64)
+        // What was evicted before an error is: its name is another one.
+        if !opened.is_empty() {
+            self.sequencer.replace_segments(&opened);
+        }
+        done.map(|()| opened.len() as u64)
     }
 }
 

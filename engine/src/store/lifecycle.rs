@@ -119,6 +119,8 @@ pub struct Store {
     trouble: Mutex<Option<String>>,
     /// Why the last step of the compaction failed, until one succeeds.
     pub(super) compaction_trouble: Mutex<Option<String>>,
+    /// Held while copies of segments are restored.
+    pub(super) restoring: Mutex<()>,
     /// Which thread of the background ended by a panic, if one did.
     pub(super) panicked: Mutex<BTreeSet<&'static str>>,
     pub(super) pace: Pace,
@@ -264,6 +266,7 @@ impl Store {
             }),
             trouble: Mutex::new(None),
             compaction_trouble: Mutex::new(None),
+            restoring: Mutex::default(),
             panicked: Mutex::default(),
             settled: Mutex::default(),
             pace: Pace::default(),

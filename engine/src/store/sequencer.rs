@@ -26,13 +26,7 @@ use std::{
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::{
-    dedup::Dedup,
-    edit::Edit,
-    log::LogWriter,
-    names::is_dropped,
-    version::{Segments, Version},
-};
+use super::{dedup::Dedup, edit::Edit, log::LogWriter, names::is_dropped, version::Version};
 use crate::{
     base::{
         coding::Put,
@@ -166,7 +160,7 @@ impl Sequencer {
             let is_it = |other: &&Arc<Segment>| other.meta() == segment.meta();
             Arc::clone(opened.iter().find(is_it).unwrap_or(segment))
         };
-        version.segments = Segments::new(version.segments.iter().map(newer).collect());
+        version.segments = version.segments.over(version.segments.iter().map(newer).collect());
         self.version.store(Arc::new(version));
     }
 

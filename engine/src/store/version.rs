@@ -43,6 +43,11 @@ impl Segments {
         Self { id: LAST.fetch_add(1, Ordering::Relaxed), list: list.into() }
     }
 
+    /// The same segments in the same order, some of them over other copies of their files: what is known of the list holds on.
+    pub fn over(&self, list: Vec<Arc<Segment>>) -> Self {
+        Self { id: self.id, list: list.into() }
+    }
+
     /// Unique id of the list; 0 for the empty default.
     pub fn id(&self) -> u64 {
         self.id

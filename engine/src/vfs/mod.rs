@@ -110,6 +110,18 @@ pub trait Vfs: Send + Sync + 'static {
         let _ = (path, check);
         Err(io::ErrorKind::Unsupported.into())
     }
+    /// Whether a file is on this disk as a whole, wherever else it may be.
+    fn has_copy(&self, path: &str) -> bool {
+        self.open(path).is_ok()
+    }
+    /// Whether files that are elsewhere are copied as they are read, and not as wholes.
+    fn copies_parts(&self) -> bool {
+        false
+    }
+    /// Bytes of files on this disk of which there are parts.
+    fn bytes_of_parts(&self) -> u64 {
+        0
+    }
     /// Whether other processes may have files here as well, of the same database.
     fn is_shared(&self) -> bool {
         false

@@ -226,14 +226,15 @@ impl ObjectVfs {
         is_whole: &dyn Fn(&str) -> bool,
         may_upload: &dyn Fn() -> bool,
     ) -> io::Result<bool> {
-        let _claim = self.claim(path);
         let file = match self.disk.open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             file => file?,
         };
+        // Before the claim: where the copy goes in between it is fetched, which takes one.
         if !is_whole(path) {
             return Ok(false);
         }
+        let _claim = self.claim(path);
         // Asked last: what was removed meanwhile, maybe for an erasure, must not come back.
         if self.removed.lock().has(path) {
             return Ok(true);
@@ -524,10 +525,25 @@ impl Vfs for ObjectVfs {
         true
     }
 
+    fn has_copy(&self, path: &str) -> bool {
+        self.disk.open(path).is_ok()
+    }
+
+    fn copies_parts(&self) -> bool {
+        self.parts.is_some()
+    }
+
+    fn bytes_of_parts(&self) -> u64 {
+        self.parts.as_ref().map_or(0, PartialCopies::bytes)
+    }
+
     fn link(&self, from: &str, to: &str) -> io::Result<()> {
-        if self.parts_of(from).is_some() && self.disk.open(from).is_err() {
-            // The disk may have no room for a second copy.
-            return Err(io::ErrorKind::Unsupported.into());
+        if self.parts_of(from).is_some() {
+            // The disk may have no room for a copy of all that has none.
+            return self.disk.link(from, to).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => io::ErrorKind::Unsupported.into(),
+                _ => error,
+            });
         }
         self.read(from, || self.disk.open(from))?;
         self.disk.link(from, to)

@@ -32,7 +32,7 @@ use super::{
 /// Bytes that are fetched at least. A call takes some ten milliseconds at a store in the same region, in which about as many come.
 pub const CHUNK_BYTES: u64 = 256 << 10;
 /// Bytes of one call at most, which are in memory meanwhile.
-const CALL_BYTES_MAX: u64 = 8 << 20;
+const CALL_BYTES_MAX: u64 = 4 << 20;
 
 /// Bytes at the end that come when a file is opened. Files that are no longer are copied as wholes.
 const TAIL_BYTES: u64 = 2 * CHUNK_BYTES;
@@ -66,6 +66,8 @@ struct CopyRegistry {
     /// Calls of the store, and their bytes.
     reads: AtomicU64,
     read_bytes: AtomicU64,
+    /// Bytes of all copies that there are.
+    bytes: AtomicU64,
 }
 
 /// An object that was opened.
@@ -85,7 +87,8 @@ impl PartialCopies {
         disk.create_dir(DIRECTORY)?;
         let (copies, next) = (Mutex::default(), AtomicU64::new(0));
         let (reads, read_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Self(Arc::new(CopyRegistry { disk, objects, copies, next, reads, read_bytes })))
+        let bytes = AtomicU64::new(0);
+        Ok(Self(Arc::new(CopyRegistry { disk, objects, copies, next, reads, read_bytes, bytes })))
     }
 
     /// Opens an object: one call of the store.
@@ -131,6 +134,11 @@ impl PartialCopies {
     /// Errors: those of the store.
     pub fn len_of(&self, path: &str) -> io::Result<u64> {
         self.0.get(path, ObjectPart::Tail(1)).map(|(_, len)| len)
+    }
+
+    /// Bytes of all copies, those without a name among them that somebody reads.
+    pub fn bytes(&self) -> u64 {
+        self.0.bytes.load(Ordering::Relaxed)
     }
 
     /// Calls of the store so far, and the bytes that came.
@@ -218,9 +226,9 @@ impl PartialCopy {
         let from = len - (tail.len() as u64).min(len);
         match tail.is_empty() {
             true => copy.file.write_at(len.saturating_sub(1), &[0])?,
-            false => copy.file.write_at(from, tail)?,
+            false => copy.file.write_at(from, tail).and_then(|()| copy.file.sync())?,
         }
-        copy.chunks.lock().mark(from.div_ceil(CHUNK_BYTES) as usize..count, len);
+        copy.mark(from.div_ceil(CHUNK_BYTES) as usize..count);
         let view = copy.registry.disk.map_writable(&of_path)?;
         copy.registry.copies.lock().entry(copy.path.clone()).or_default().push(of_path);
         Ok(view.with_missing(Arc::new(copy)))
@@ -254,21 +262,25 @@ impl PartialCopy {
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         self.file.write_at(bytes.start, &content)?;
+        // What the disk does not take later, after its checksum was compared, would be a hole again.
+        self.file.sync()?;
         let first = (bytes.start / CHUNK_BYTES) as usize;
         let end = bytes.end.div_ceil(CHUNK_BYTES) as usize;
-        self.chunks.lock().mark(first..end, self.len);
+        self.mark(first..end);
         Ok(())
     }
-}
 
-impl Chunks {
-    fn mark(&mut self, chunks: Range<usize>, len: u64) {
+    /// From now on these chunks are there.
+    fn mark(&self, chunks: Range<usize>) {
+        let mut known = self.chunks.lock();
+        let before = known.bytes;
         for at in chunks {
-            if let Some(is_there @ false) = self.are_there.get_mut(at) {
+            if let Some(is_there @ false) = known.are_there.get_mut(at) {
                 *is_there = true;
-                self.bytes += CHUNK_BYTES.min(len - at as u64 * CHUNK_BYTES);
+                known.bytes += CHUNK_BYTES.min(self.len - at as u64 * CHUNK_BYTES);
             }
         }
+        self.registry.bytes.fetch_add(known.bytes - before, Ordering::Relaxed);
     }
 }
 
@@ -307,6 +319,7 @@ impl Drop for PartialCopy {
     fn drop(&mut self) {
         // Its name may be gone already. A file that stays is removed by the next start.
         drop(self.registry.disk.remove(&self.copy_path));
+        self.registry.bytes.fetch_sub(self.chunks.get_mut().bytes, Ordering::Relaxed);
         let mut copies = self.registry.copies.lock();
         if let Some(of_path) = copies.get_mut(&self.path) {
             of_path.retain(|copy| *copy != self.copy_path);

@@ -36,8 +36,9 @@ const PARTS_MAX: usize = 2;
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Longest time for a call that moves no content.
 const CALL_TIME_MAX: Duration = Duration::from_secs(30);
-/// Longest time for a part of a file, for which a query waits.
-const PART_TIME_MAX: Duration = Duration::from_secs(15);
+/// Longest time for a part of a file, for which a query waits; and the rate at which more than a little has to come.
+const PART_TIME_MAX: Duration = Duration::from_secs(10);
+const PART_BYTES_A_SECOND: u64 = 256 << 10;
 /// Longest time for a file of any size.
 const FILE_TIME_MAX: Duration = Duration::from_secs(900);
 /// Calls that create an object, and the pause after the first that failed; it doubles. The library repeats all others by itself.
@@ -276,7 +277,12 @@ impl Objects for Bucket {
             ObjectPart::Tail(bytes) => GetRange::Suffix(bytes),
             ObjectPart::Range(range) => GetRange::Bounded(range),
         };
-        self.calls.wait(PART_TIME_MAX, async move {
+        let bytes = match &range {
+            GetRange::Bounded(range) => range.end - range.start,
+            _ => 0,
+        };
+        let time_max = PART_TIME_MAX + Duration::from_secs(bytes / PART_BYTES_A_SECOND);
+        self.calls.wait(time_max, async move {
             let options = GetOptions { range: Some(range), ..GetOptions::default() };
             let found = store.get_opts(&path, options).await.map_err(io_error)?;
             let len = found.meta.size;

@@ -38,6 +38,9 @@ pub fn refusal(error: &DataFusionError, names: &[String]) -> Refusal {
         // Ours: a segment that cannot be read, or that is too large to be. The rest are functions that refuse what
         // they were given.
         DataFusionError::External(error) => match error.downcast_ref::<inlay_engine::Error>() {
+            Some(inlay_engine::Error::Limit {
+                limit: inlay_engine::Limit::Unreachable, ..
+            }) => Reason::Broken,
             Some(inlay_engine::Error::Limit { .. }) => Reason::TooLarge,
             Some(_) => Reason::Broken,
             None => Reason::Invalid,

@@ -148,7 +148,7 @@ impl StatementRunner {
         let ask = Ask { sql, params, form, rows_max: ROWS_MAX, bytes_max: BYTES_MAX, wall_ms };
         let namespace = caller.environment.namespace();
         let mut follow_up = FollowUp { runner: self.clone(), namespace, is_answered: false };
-        let mut cause = None;
+        let (mut cause, mut is_gone) = (None, false);
         for _ in 0..ATTEMPTS {
             if started.elapsed() >= wall {
                 break;
@@ -179,13 +179,19 @@ impl StatementRunner {
                     follow_up.is_answered = true;
                     return Ok(RunningStatement { columns, started, results, permit, follow_up });
                 }
+                // A merge was published meanwhile.
+                Frame::SnapshotGone if !is_gone => is_gone = true,
+                // Twice in a row: a directory that is a cache may be deleted.
                 Frame::SnapshotGone => {
-                    // As a rule a merge was published meanwhile; but a directory that is a cache may be deleted.
                     let app = self.app.clone();
-                    if let Err(error) =
-                        spawn_blocking(move || app.engine.restore_copies()).await.map_err(ended)?
-                    {
-                        cause.get_or_insert_with(|| error.to_string());
+                    let restored = spawn_blocking(move || app.engine.restore_copies());
+                    match tokio::time::timeout_at(started + wall, restored).await {
+                        Ok(restored) => {
+                            if let Err(error) = restored.map_err(ended)? {
+                                cause.get_or_insert_with(|| error.to_string());
+                            }
+                        }
+                        Err(_) => break,
                     }
                 }
                 Frame::Refused(refusal) => return Err(refusal_error(refusal)),

@@ -263,8 +263,10 @@ impl ResultStream {
                         stdin.write_all(&granted(memory.grow(bytes))).await?;
                     }
                     Some(Frame::NeedPart(part)) => {
+                        // Failed as long as it is waited for.
+                        let failed_before = std::mem::replace(part_failed, true);
                         let is_there = load(missing.clone(), part).await;
-                        *part_failed |= !is_there;
+                        *part_failed = failed_before || !is_there;
                         stdin.write_all(&part_answer(is_there)).await?;
                     }
                     other => return io::Result::Ok(other),
@@ -275,17 +277,19 @@ impl ResultStream {
             Ok(Ok(Some(Frame::Refused(refusal)))) => Some(Frame::Refused(self.judged(refusal))),
             Ok(Ok(frame)) => frame,
             Ok(Err(_)) => Some(Frame::Refused(self.last_words().await)),
-            Err(_) => Some(Frame::Refused(too_slow())),
+            Err(_) => Some(Frame::Refused(self.judged(too_slow()))),
         }
     }
 
     /// A refusal with its reason changed to [`Reason::Busy`] where other statements have the memory, or a file cannot be fetched: it may be answered later.
     fn judged(&self, refusal: Refusal) -> Refusal {
         match refusal.reason {
-            Reason::Broken if self.part_failed => Refusal::new(
-                Reason::Busy,
-                "a file of the store cannot be fetched right now; retry soon",
-            ),
+            Reason::Broken | Reason::TooLarge | Reason::TooSlow if self.part_failed => {
+                Refusal::new(
+                    Reason::Busy,
+                    "a file of the store cannot be fetched right now; retry soon",
+                )
+            }
             Reason::TooLarge if self.memory.was_short() => {
                 Refusal::new(Reason::Busy, "other statements have the memory that it needs")
             }
