@@ -88,7 +88,7 @@ def main():
             for name in ("cold", "again"):
                 began = time.perf_counter()
                 asked = Connection(bounded.host, store.key, timeout=60)
-                status, _, answer = asked.call("POST", "/v1/sql", {"sql": statement})
+                status, _, answer = asked.call("POST", "/v1/query/adhoc", {"sql": statement})
                 took = time.perf_counter() - began
                 print(f"| SQL over everything, {name} | {status}, {took:.2f} s |")
             time.sleep(3)

@@ -40,6 +40,7 @@ RIGS = (
     ("nodes", "", "--kills 1000 --pauses 300 --cuts 100 --failovers 50 --pause-seconds 10"),
     ("equal", "--count 2000", "--count 100000"),
     ("equal", "--count 500 --cache-mb 1", "--count 20000 --cache-mb 1"),
+    ("bounded", "--events 100000", "--events 3000000"),
     ("upgrade", "", "--rounds 10"),
     ("suite", "--tests accounts:: dashboards:: embed:: erasures:: events:: members:: usage:: --threads 3", ""),
     ("rules", "--rules 10000", "--rules 10000 --interval 30"),

@@ -22,6 +22,7 @@ import time
 from datetime import datetime, timedelta, timezone
 
 import kill
+import metadata_parts
 from common import Connection, Failed, main, register
 from ledger import summary
 from questions import iso
@@ -32,6 +33,8 @@ LIFE_SECONDS_MIN, LIFE_SECONDS_MAX = 0.3, 4.0
 CUT_SECONDS_MIN, CUT_SECONDS_MAX = 0.02, 0.4
 CRASHES = 0.125
 FILL_BATCH = 1_000
+# In a store of many events.
+ERASED_WITHIN_SECONDS = 180
 # A lease, and the way to it where connections are cut.
 LEADING_SECONDS = 20
 
@@ -43,6 +46,9 @@ def options(parser):
 
 
 def run(rig):
+    if rig.arguments.events:
+        # Merges of large segments, which are fetched, go before erasures.
+        metadata_parts.ERASED_WITHIN_SECONDS = ERASED_WITHIN_SECONDS
     postgres, bucket = Postgres(rig), Bucket(rig)
     series = Series(rig, postgres, bucket)
     series.fill(rig.arguments.events)

@@ -64,6 +64,8 @@ AGAIN = 12
 DIGITS = 12
 # Times, and numbers about the work.
 VOLATILE = re.compile(rb'"(?:query_time_ms|rows_scanned|wall_ms|took_ms|request_id|expires_in_seconds)":(?:"[^"]*"|[\d.]+)')
+# Parts of its plan: which table has answered it.
+PLANNED = re.compile(rb',"(?:source_table|planned_by|rollup_granularity)":"[^"]*"')
 # The end of a window that ends now.
 NOW = re.compile(rb'"(?:from|to|previous_from|previous_to)":"[^"]*"')
 
@@ -110,9 +112,11 @@ class Comparison:
     # ---- What there is to ask about ----------------------------------------------------------
 
     def fill(self):
+        # More than the bound.
+        count = EVENTS * 4 if self.rig.arguments.cache_mb else EVENTS
         self.key, self.session = register_with_session(self.own.host, "equal")
         for _ in range(STOPS):
-            self._send([self.own.host], EVENTS // STOPS)
+            self._send([self.own.host], count // STOPS)
             if self.own.stop() != 0:
                 raise Failed("the server did not end well")
             self.own = self._start()
@@ -264,6 +268,9 @@ class Comparison:
             if 503 in (right[0], answer[0]):
                 # This machine is too busy for SQL.
                 right, answer = (self._answer(connections, one, query) for one in (self.own.host, host))
+            if right != answer and query.kind != "sql":
+                # Whether a rollup alone has answered depends on what is in memory still.
+                right, answer = ((status, PLANNED.sub(b"", content)) for status, content in (right, answer))
             if right != answer and query.kind == "sql":
                 right, answer = self._judge_sql(connections, query, right, answer)
             with self.lock:

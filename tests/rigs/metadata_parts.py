@@ -414,9 +414,16 @@ class Tenants(Part):
         while (count := self._count(connection, tenant)) != expected:
             # Only an erasure that goes on may show more.
             if count < expected or time.monotonic() > limit:
-                return [f"{tenant} has {count} events instead of {expected}"]
+                return [f"{tenant} has {count} events instead of {expected}; {self._jobs(connection, tenant)}"]
             time.sleep(0.02)
         return []
+
+    def _jobs(self, connection, tenant):
+        """Its erasures, and how many others there are that are not done, in words."""
+        jobs = connection.get("/v1/erasures", limit=100)["data"]
+        own = [job for job in jobs if job["tenant_id"] == tenant]
+        pending = sum(job["status"] != "done" for job in jobs)
+        return f"erasures of it: {own}; {pending} of {len(jobs)} are not done"
 
     def _count(self, connection, tenant):
         window = {"from": "1970-01-02T00:00:00Z", "to": "2100-01-01T00:00:00Z"}
