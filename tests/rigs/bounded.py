@@ -47,8 +47,8 @@ def run(rig):
     for name, cut in (("refused", trial.refuse), ("hanging", trial.files.cut)):
         trial.evict()
         cut()
-        # Each waits as long as a part may take.
-        trial.expect(name, right, {200, 503}, every=9 if name == "hanging" else 1)
+        # Some of them: each waits for its attempts, or as long as a part may take.
+        trial.expect(name, right, {200, 503}, every=11 if name == "hanging" else 3)
         trial.back()
         trial.expect(f"after {name}", right, {200})
     for name in ("seg", "parts"):
