@@ -16,16 +16,15 @@ import contextlib
 import pathlib
 import statistics
 import sys
-import tempfile
 import time
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "tests" / "rigs")]
-from cluster import Place, Store, ingest, question, questions  # noqa: E402
+from cluster import Place, Store, ingest, new_folder, question, questions  # noqa: E402
 from common import Connection, Server  # noqa: E402
 from http_ingest import EVENT, TENANTS, Workload, iso, name_of  # noqa: E402
+from idle import until_idle  # noqa: E402
 
-IDLE_SECONDS = 8
 QUERIES = {
     "events by day": "metric=count&granularity=day",
     "users by day": "metric=count_unique&granularity=day",
@@ -45,12 +44,10 @@ def main():
     workload = Workload(arguments.events)
     print("| | |\n|---|--:|")
     with contextlib.ExitStack() as stack:
-        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        # PostgreSQL runs as a user of its own, below this folder.
-        folder.chmod(0o711)
+        folder = new_folder(stack)
         store = Store(arguments.binary, Place(folder / "store", stack), 1, True)
         ingest(store, workload)
-        wait_until_idle(folder)
+        until_idle(folder / "store")
         sizes = {kind: size(folder.glob(f"**/{kind}/**/*")) for kind in ("seg", "ids")}
         print(f"| segments, id runs | {sizes['seg'] / 2**20:.0f} MB, {sizes['ids'] / 2**20:.0f} MB |")
         starts, fetched, cold = [], [], {name: [] for name in QUERIES}
@@ -121,16 +118,6 @@ def reads(server):
 
 def size(paths):
     return sum(path.stat().st_size for path in paths if path.is_file())
-
-
-def wait_until_idle(folder):
-    """Until nothing is flushed or merged any more."""
-    last, since = None, time.monotonic()
-    while time.monotonic() < since + IDLE_SECONDS:
-        seen = sorted(str(path) for path in folder.glob("**/seg/**/*.seg"))
-        if seen != last:
-            last, since = seen, time.monotonic()
-        time.sleep(0.2)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,14 @@ class Place:
         folder.mkdir()
 
 
+def new_folder(stack):
+    """A folder that goes with the stack."""
+    folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    # PostgreSQL runs as a user of its own, below this folder.
+    folder.chmod(0o711)
+    return folder
+
+
 class Store:
     """Some processes with one store."""
 
@@ -160,9 +168,7 @@ def main():
     workload = Workload(arguments.events)
     print("| | |\n|---|--:|")
     with contextlib.ExitStack() as stack:
-        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        # PostgreSQL runs as a user of its own, below this folder.
-        folder.chmod(0o711)
+        folder = new_folder(stack)
         stores, rates = {}, {}
         for name, nodes, is_elsewhere in (("own", 1, False), ("one", 1, True), ("three", 3, True)):
             stores[name] = Store(arguments.binary, Place(folder / name, stack), nodes, is_elsewhere)

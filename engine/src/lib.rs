@@ -60,7 +60,7 @@ pub mod rows {
 pub mod remote {
     pub use crate::{
         inspect::{MovedFiles, moved_files},
-        store::{CacheRound, Log, LogWriter, SimLog, Superblock},
+        store::{CacheMetrics, CacheRound, Log, LogWriter, SimLog, Superblock},
         vfs::{
             object_store::{ObjectPart, Objects},
             objects::{ObjectVfs, Reconciled},

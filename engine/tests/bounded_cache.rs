@@ -87,6 +87,16 @@ fn process(objects: &CutObjects, log: &Arc<SimLog>, is_leader: bool) -> Process 
     Process { disk, files, engine }
 }
 
+/// A leader with so many rows in merged segments, and what it answers.
+fn filled_leader(objects: &CutObjects, count: u64) -> (Process, Vec<String>) {
+    let leader = process(objects, &Arc::new(SimLog::default()), true);
+    ingest(&leader.engine, 0, count);
+    leader.engine.flush().unwrap();
+    leader.engine.compact().unwrap();
+    let expected = answers(&leader.engine).unwrap();
+    (leader, expected)
+}
+
 /// Rows of two weeks of some tenants, with ids that compress badly.
 fn ingest(engine: &Engine, from: u64, count: u64) {
     for first in (from..from + count).step_by(1_000) {
@@ -233,12 +243,8 @@ fn answers_are_the_same_whatever_is_evicted() {
 
 #[test]
 fn what_cannot_be_fetched_is_an_error_that_goes_away() {
-    let (objects, log) = (CutObjects::default(), Arc::new(SimLog::default()));
-    let leader = process(&objects, &log, true);
-    ingest(&leader.engine, 0, 120_000);
-    leader.engine.flush().unwrap();
-    leader.engine.compact().unwrap();
-    let expected = answers(&leader.engine).unwrap();
+    let objects = CutObjects::default();
+    let (leader, expected) = filled_leader(&objects, 120_000);
     assert_eq!(leader.engine.evict(u64::MAX).unwrap().evicted, 0);
     assert!(leader.engine.evict(0).unwrap().evicted > 0);
     objects.are_cut.store(true, Ordering::Relaxed);
@@ -267,12 +273,8 @@ fn what_cannot_be_fetched_is_an_error_that_goes_away() {
 
 #[test]
 fn a_backup_of_parts_is_whole_and_leaves_no_copies() {
-    let (objects, log) = (CutObjects::default(), Arc::new(SimLog::default()));
-    let leader = process(&objects, &log, true);
-    ingest(&leader.engine, 0, 60_000);
-    leader.engine.flush().unwrap();
-    leader.engine.compact().unwrap();
-    let expected = answers(&leader.engine).unwrap();
+    let objects = CutObjects::default();
+    let (leader, expected) = filled_leader(&objects, 60_000);
     leader.engine.evict(0).unwrap();
     let before = room_taken(&leader.disk);
     let target = tempfile::tempdir().unwrap();

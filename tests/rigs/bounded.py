@@ -16,13 +16,13 @@ import time
 from datetime import datetime, timedelta, timezone
 
 from common import Connection, Failed, main, register
+from idle import SETTLED_SECONDS, until_idle
 from proxy import Proxy
 from questions import iso
 from services import Bucket, Postgres, environment
 
 TENANTS = 4
 DAYS = 30
-SETTLED_SECONDS = 90
 # More than a query waits for a part of a file that does not come.
 ANSWER_SECONDS = 60
 STATEMENTS = (
@@ -91,20 +91,12 @@ class Trial:
         """Until they are in merged segments."""
         for first in range(0, count, 1_000):
             self.send([self.event(number) for number in range(first, first + 1_000)])
-        limit, last = time.monotonic() + SETTLED_SECONDS, None
         # A start writes what is in memory to segments.
         self.full.stop()
         self.full = self.rig.start(
             self.rig.folder / "full", environment=self.settings, log=self.rig.folder / "full.log"
         )
-        since = time.monotonic()
-        while time.monotonic() < since + 5:
-            seen = sorted((self.rig.folder / "full" / "seg").glob("**/*.seg"))
-            if seen != last:
-                last, since = seen, time.monotonic()
-            if time.monotonic() > limit:
-                raise Failed("the store goes on merging")
-            time.sleep(0.2)
+        until_idle(self.rig.folder)
 
     def start(self):
         url = f"s3://rig/prefix?region=us-east-1&endpoint=http://127.0.0.1:{self.files.port}"

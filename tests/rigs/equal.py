@@ -28,6 +28,7 @@ from datetime import datetime, timedelta, timezone
 import diskless
 from common import Connection, Failed, Gone, main, register_with_session
 from history import must
+from idle import SETTLED_SECONDS, until_idle
 from questions import iso
 from services import Bucket, Postgres, environment
 
@@ -58,7 +59,7 @@ DIMENSIONS = {
     "code": tuple(str(n) for n in range(200)),
 }
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Auckland", "America/Sao_Paulo")
-SETTLED_SECONDS, IDLE_SECONDS, FLUSH_SECONDS = 120, 6, 65
+FLUSH_SECONDS = 65
 # A statement of SQL that the directory's process answers in several ways itself is asked so often, to know them.
 AGAIN = 12
 DIGITS = 12
@@ -210,14 +211,7 @@ class Comparison:
 
     def _wait_until_idle(self):
         """Until nothing is merged any more: all have merged the same then, on which the last digits of estimates and sizes depend."""
-        limit, last, since = time.monotonic() + SETTLED_SECONDS, None, 0
-        while time.monotonic() < since + IDLE_SECONDS or last is None:
-            seen = sorted(str(path) for path in self.rig.folder.glob("*/seg/**/*.seg"))
-            if seen != last:
-                last, since = seen, time.monotonic()
-            if time.monotonic() > limit:
-                raise Failed("the store goes on merging")
-            time.sleep(0.2)
+        until_idle(self.rig.folder)
 
     def restore(self):
         """A backup of the three processes, in an ordinary directory."""

@@ -34,6 +34,21 @@ pub struct CacheRound {
     pub evicted: u64,
 }
 
+/// The copies of files on a disk that has not room for all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheMetrics {
+    /// How many bytes they may have.
+    pub bytes_max: u64,
+    /// How many they have, as of the last round.
+    pub bytes: u64,
+    /// Segments that were evicted since the start.
+    pub evicted: u64,
+    /// Calls of the bucket for parts of files since the start.
+    pub reads: u64,
+    /// Bytes that came by them.
+    pub read_bytes: u64,
+}
+
 /// A copy that may be evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Copy {

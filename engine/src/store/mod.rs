@@ -47,7 +47,7 @@ mod metrics;
 
 pub use backup::{BackupProgress, restore};
 pub use backup_list::{BackupFile, BackupList, LIST, measure};
-pub use cache::CacheRound;
+pub use cache::{CacheMetrics, CacheRound};
 pub use erasure::{Erasure, Scope, id_hashes};
 pub use lifecycle::{Dependencies, Limits, Store};
 pub use log::{FileLog, Log, LogWriter};

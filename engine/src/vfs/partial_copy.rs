@@ -234,21 +234,15 @@ impl PartialCopy {
         Ok(view.with_missing(Arc::new(copy)))
     }
 
-    /// The parts of a range of chunks that are not there, each side by side and within the longest call, in bytes.
-    fn missing(&self, chunks: &Range<usize>) -> Vec<Range<u64>> {
-        let there = self.chunks.lock();
-        let mut missing: Vec<Range<u64>> = Vec::new();
-        let are_missing = chunks.clone().filter(|at| there.are_there.get(*at) == Some(&false));
-        for at in are_missing {
-            let (start, end) = (at as u64 * CHUNK_BYTES, self.end_of(at));
-            match missing.last_mut() {
-                Some(last) if last.end == start && end - last.start <= CALL_BYTES_MAX => {
-                    last.end = end;
-                }
-                _ => missing.push(start..end),
-            }
-        }
-        missing
+    /// Of a range of chunks the first ones side by side that are not there, as many as one call may fetch, in bytes. `None` where all are there.
+    fn next_missing(&self, chunks: &Range<usize>) -> Option<Range<u64>> {
+        let known = self.chunks.lock();
+        let is_missing = |at: &usize| known.are_there.get(*at) == Some(&false);
+        let first = chunks.clone().find(is_missing)?;
+        let start = first as u64 * CHUNK_BYTES;
+        let fits = |at: &usize| self.end_of(*at) - start <= CALL_BYTES_MAX;
+        let beside = (first..chunks.end).take_while(|at| is_missing(at) && fits(at));
+        Some(start..self.end_of(beside.last().unwrap_or(first)))
     }
 
     fn end_of(&self, chunk: usize) -> u64 {
@@ -288,7 +282,7 @@ impl MissingParts for PartialCopy {
     fn load(&self, range: Range<u64>) -> io::Result<()> {
         let end = range.end.min(self.len);
         let chunks = (range.start / CHUNK_BYTES) as usize..end.div_ceil(CHUNK_BYTES) as usize;
-        while !self.missing(&chunks).is_empty() {
+        while self.next_missing(&chunks).is_some() {
             let failures = self.failures.load(Ordering::Relaxed);
             // For one call: whoever loads a whole file lets others in between.
             let _fetching = self.fetching.lock();
@@ -297,7 +291,7 @@ impl MissingParts for PartialCopy {
                 return Err(io::Error::other("another reader could not fetch a part of the file"));
             }
             // Looked at once more: another one may have fetched it meanwhile.
-            if let Some(bytes) = self.missing(&chunks).into_iter().next() {
+            if let Some(bytes) = self.next_missing(&chunks) {
                 self.fetch(bytes).inspect_err(|_| {
                     self.failures.fetch_add(1, Ordering::Relaxed);
                 })?;

@@ -6,7 +6,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use inlay_engine::{Engine, remote::ObjectVfs};
+use inlay_engine::{
+    Engine,
+    remote::{CacheMetrics, ObjectVfs},
+};
 use tracing::{info, warn};
 
 /// A bound, and what came of it so far.
@@ -16,21 +19,6 @@ pub struct BoundedCache {
     evicted: AtomicU64,
     /// Whether the last round failed: the next one that does needs no line in the log.
     has_failed: AtomicBool,
-}
-
-/// The copies of files on a disk that has not room for all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CacheStanding {
-    /// How many bytes they may have.
-    pub bytes_max: u64,
-    /// How many they have, as of the last round.
-    pub bytes: u64,
-    /// Segments that were evicted since the start.
-    pub evicted: u64,
-    /// Calls of the bucket for parts of files since the start.
-    pub reads: u64,
-    /// Bytes that came by them.
-    pub read_bytes: u64,
 }
 
 impl BoundedCache {
@@ -59,11 +47,11 @@ impl BoundedCache {
     }
 
     /// As it is now.
-    pub fn standing(&self, files: &ObjectVfs) -> CacheStanding {
+    pub fn metrics(&self, files: &ObjectVfs) -> CacheMetrics {
         let (reads, read_bytes) = files.part_reads();
         let (bytes, evicted) = (&self.bytes, &self.evicted);
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (bytes_max, bytes, evicted) = (self.bytes_max, of(bytes), of(evicted));
-        CacheStanding { bytes_max, bytes, evicted, reads, read_bytes }
+        CacheMetrics { bytes_max, bytes, evicted, reads, read_bytes }
     }
 }

@@ -42,7 +42,6 @@ mod node;
 
 mod migrate;
 
-pub use bounded_cache::CacheStanding;
 pub use bucket::{Bucket, BucketUrl};
 pub use calls::Calls;
 pub use log::{Head, Identity, PostgresLog};

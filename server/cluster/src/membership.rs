@@ -24,14 +24,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use inlay_engine::{Engine, Error, Result, remote::ObjectVfs};
+use inlay_engine::{
+    Engine, Error, Result,
+    remote::{CacheMetrics, ObjectVfs},
+};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio_postgres::types::Type;
 use tracing::{info, warn};
 
 use crate::{
-    bounded_cache::{BoundedCache, CacheStanding},
+    bounded_cache::BoundedCache,
     bucket_upkeep::BucketUpkeep,
     calls::{Calls, error_at},
     lease::Lease,
@@ -142,7 +145,7 @@ pub struct Standing {
     /// Files that were fetched before a record named them.
     pub files_prefetched: u64,
     /// The copies on this disk, where they have a bound.
-    pub cache: Option<CacheStanding>,
+    pub cache: Option<CacheMetrics>,
 }
 
 impl Membership {
@@ -312,7 +315,7 @@ impl Membership {
             log_reads: member.turns.load(Ordering::Relaxed),
             files_lost: member.bucket.lost(),
             files_prefetched: member.prefetcher.count(),
-            cache: member.cache.as_ref().map(|cache| cache.standing(&member.parts.files)),
+            cache: member.cache.as_ref().map(|cache| cache.metrics(&member.parts.files)),
         }
     }
 }

@@ -144,3 +144,20 @@ fn hint(error: &DataFusionError, names: &[String]) -> Option<String> {
         None => Some(list()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use inlay_engine::{Error, Limit};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_fetched_is_not_the_fault_of_the_statement() {
+        let reason = |limit| {
+            let error = Error::limit(limit, "seg/l0/a.seg: connection reset");
+            refusal(&DataFusionError::External(Box::new(error)), &[]).reason
+        };
+        assert_eq!(reason(Limit::Unreachable), Reason::Broken);
+        assert_eq!(reason(Limit::QueryMemory), Reason::TooLarge);
+    }
+}

@@ -14,18 +14,7 @@ pub struct StoreMembership {
 }
 
 #[cfg(feature = "cluster")]
-pub use inlay_cluster::{CacheStanding, Standing as StoreStanding};
-
-/// The copies of files on a disk that has not room for all of them.
-#[cfg(not(feature = "cluster"))]
-#[derive(Debug)]
-pub struct CacheStanding {
-    pub bytes_max: u64,
-    pub bytes: u64,
-    pub evicted: u64,
-    pub reads: u64,
-    pub read_bytes: u64,
-}
+pub use inlay_cluster::Standing as StoreStanding;
 
 /// How a process stands to a log that several have; there is none in a build without stores elsewhere.
 #[cfg(not(feature = "cluster"))]
@@ -41,7 +30,7 @@ pub struct StoreStanding {
     pub log_reads: u64,
     pub files_lost: usize,
     pub files_prefetched: u64,
-    pub cache: Option<CacheStanding>,
+    pub cache: Option<inlay_engine::remote::CacheMetrics>,
 }
 
 impl std::fmt::Debug for StoreMembership {

@@ -33,7 +33,7 @@ use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
-use inlay_engine::{Distribution, Engine, Metrics};
+use inlay_engine::{Distribution, Engine, Metrics, remote::CacheMetrics};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _, MetricEncoder, text::encode},
@@ -42,11 +42,7 @@ use prometheus_client::{
 };
 
 use crate::{
-    base::{
-        membership::{CacheStanding, StoreStanding},
-        permit_pools::PoolCounts,
-        query_permits::QueryCounts,
-    },
+    base::{membership::StoreStanding, permit_pools::PoolCounts, query_permits::QueryCounts},
     error::{ApiError, Result},
     http::state::{
         context::Http,
@@ -241,7 +237,7 @@ impl Page<'_> {
     }
 
     // cluster_cache_*: copies of files on a disk that has not room for all of them.
-    fn cache(&mut self, now: &CacheStanding) -> fmt::Result {
+    fn cache(&mut self, now: &CacheMetrics) -> fmt::Result {
         let bytes = Some(&Unit::Bytes);
         self.gauge(
             "cluster_cache_max",
